@@ -1,0 +1,5 @@
+//! Postrider: mail search on a durable event log.
+
+pub mod ids;
+pub mod mail;
+pub mod query;
