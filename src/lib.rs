@@ -1,5 +1,9 @@
 //! Postrider: mail search on a durable event log.
 
+pub mod clock;
+pub mod compress;
+pub mod events;
 pub mod ids;
 pub mod mail;
+pub mod projections;
 pub mod query;
