@@ -1,0 +1,172 @@
+//! The `catalog` projection: everything about messages except the words in their text.
+//!
+//! One LMDB environment per mailbox and generation; layout in [`tables`]. The checkpoint commits
+//! in the same transaction as the data. Written by the projector only; read through immutable
+//! [`CatalogView`]s.
+
+mod apply;
+pub mod bitmaps;
+mod blocks;
+mod check;
+mod dump;
+pub mod people;
+pub mod prepared;
+mod ranges;
+pub mod tables;
+pub mod threads;
+mod view;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use heed::{Env, EnvOpenOptions, RoTxn, RwTxn, WithoutTls};
+
+use self::people::PeopleText;
+use self::tables::{Table, Tables, from_be_u32};
+pub use self::view::CatalogView;
+use super::Applicable;
+use crate::events::codec;
+use crate::ids::Seq;
+
+/// Address space reserved per catalog: about 20 million messages. The file grows as needed.
+const MAP_BYTES: usize = 32 << 30;
+/// Concurrent readers of one catalog.
+const READERS_MAX: u32 = 512;
+
+/// Part of the generation's name: changes whenever stored shapes or derivation rules change.
+pub const FINGERPRINT: u32 = 1;
+
+/// Failure of the catalog.
+#[derive(Debug, thiserror::Error)]
+pub enum CatalogError {
+    /// LMDB said so.
+    #[error(transparent)]
+    Store(#[from] heed::Error),
+    /// A file could not be prepared.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    /// A stored value does not decode.
+    #[error("damaged: {0}")]
+    Damaged(&'static str),
+}
+
+/// The writable catalog of one mailbox.
+pub struct Catalog {
+    env: Env<WithoutTls>,
+    tables: Tables,
+    people: Arc<PeopleText>,
+    counters: Counters,
+}
+
+/// What the catalog knows about itself; stored in `meta`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Counters {
+    /// Position of the last event applied.
+    pub(crate) checkpoint: Seq,
+    /// The ordinal of the next message.
+    pub(crate) next_ordinal: u32,
+    /// The number of the next person.
+    pub(crate) next_person: u32,
+    /// The owner's addresses.
+    pub(crate) own_addresses: Vec<String>,
+}
+
+impl Counters {
+    fn load(tables: &Tables, rtxn: &RoTxn<'_, WithoutTls>) -> Result<Self, CatalogError> {
+        let meta = tables.of(Table::Meta);
+        let number = |name: &str| -> Result<u32, CatalogError> {
+            Ok(meta.get(rtxn, name.as_bytes())?.and_then(from_be_u32).unwrap_or(0))
+        };
+        let checkpoint = match meta.get(rtxn, b"checkpoint")? {
+            Some(bytes) => bytes
+                .try_into()
+                .map(|b| Seq(u64::from_be_bytes(b)))
+                .map_err(|_| CatalogError::Damaged("checkpoint"))?,
+            None => Seq::ZERO,
+        };
+        let own_addresses = match meta.get(rtxn, b"own_addresses")? {
+            Some(bytes) => codec::decode(bytes).ok_or(CatalogError::Damaged("own addresses"))?,
+            None => Vec::new(),
+        };
+        Ok(Self {
+            checkpoint,
+            next_ordinal: number("next_ordinal")?,
+            next_person: number("next_person")?,
+            own_addresses,
+        })
+    }
+
+    fn store(&self, tables: &Tables, wtxn: &mut RwTxn<'_>) -> Result<(), CatalogError> {
+        let Self { checkpoint, next_ordinal, next_person, own_addresses } = self;
+        let meta = tables.of(Table::Meta);
+        meta.put(wtxn, b"checkpoint", &checkpoint.0.to_be_bytes())?;
+        meta.put(wtxn, b"next_ordinal", &next_ordinal.to_be_bytes())?;
+        meta.put(wtxn, b"next_person", &next_person.to_be_bytes())?;
+        Ok(meta.put(wtxn, b"own_addresses", &codec::encode(own_addresses))?)
+    }
+}
+
+impl Catalog {
+    /// Opens or creates the catalog in `dir`. With `check`, every page is read once.
+    ///
+    /// # Errors
+    /// [`CatalogError`]: set the directory aside and replay.
+    pub fn open(dir: &Path, check: bool) -> Result<Self, CatalogError> {
+        std::fs::create_dir_all(dir)?;
+        let mut options = EnvOpenOptions::new().read_txn_without_tls();
+        options.map_size(MAP_BYTES).max_dbs(Table::ALL.len() as u32).max_readers(READERS_MAX);
+        #[expect(unsafe_code, reason = "LMDB maps a file: the directory lock keeps others out")]
+        let env = unsafe { options.open(dir)? };
+        let tables = Tables::create(&env)?;
+        let counters = {
+            let rtxn = env.read_txn()?;
+            if check {
+                check::read_everything(&tables, &rtxn)?;
+            }
+            Counters::load(&tables, &rtxn)?
+        };
+        Ok(Self { env, tables, people: Arc::default(), counters })
+    }
+
+    /// Position of the last event applied.
+    #[must_use]
+    pub fn checkpoint(&self) -> Seq {
+        self.counters.checkpoint
+    }
+
+    /// Applies events in order and commits them with the checkpoint. Events at or before the
+    /// checkpoint are passed over.
+    ///
+    /// # Errors
+    /// [`CatalogError`]; nothing of the batch is then applied.
+    pub fn apply(&mut self, events: &[Applicable]) -> Result<(), CatalogError> {
+        let mut wtxn = self.env.write_txn()?;
+        let mut counters = self.counters.clone();
+        let mut batch = apply::Batch::new(&self.tables);
+        for event in events {
+            if event.seq > counters.checkpoint {
+                batch.event(&mut wtxn, &mut counters, event)?;
+                counters.checkpoint = event.seq;
+            }
+        }
+        batch.finish(&mut wtxn)?;
+        counters.store(&self.tables, &mut wtxn)?;
+        wtxn.commit()?;
+        self.counters = counters;
+        Ok(())
+    }
+
+    /// The readable side as of the last commit.
+    ///
+    /// # Errors
+    /// [`CatalogError`].
+    pub fn view(&self) -> Result<CatalogView, CatalogError> {
+        CatalogView::new(&self.env, self.tables, Arc::clone(&self.people), self.counters.clone())
+    }
+
+    /// Closes the environment; waits until every view of it is gone.
+    pub fn close(self) {
+        let closing = self.env.prepare_for_closing();
+        closing.wait();
+    }
+}

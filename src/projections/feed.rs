@@ -1,0 +1,123 @@
+//! Replay: events of the log, with their messages read again, in order and in chunks.
+//!
+//! Reading runs ahead of applying by a bounded number of chunks and on as many threads as there
+//! are processors. An erased message comes without its content; an event that does not open or
+//! decode stops the replay and names its place.
+
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::thread;
+
+use super::{Applicable, ProjectionError};
+use crate::events::codec::Recorded;
+use crate::events::event::MessageIngested;
+use crate::events::{Event, Log, LogError};
+use crate::ids::{MailboxNo, Seq};
+use crate::mail::message::ReadHints;
+use crate::mail::{Message, read_guarded};
+
+/// Events per chunk.
+const CHUNK_EVENTS: usize = 256;
+/// A chunk closes early at this many raw bytes.
+const CHUNK_BYTES: usize = 4 << 20;
+/// Chunks read ahead.
+const AHEAD: usize = 2;
+
+/// What was known besides the bytes when the message arrived.
+#[must_use]
+pub fn hints(ingested: &MessageIngested) -> ReadHints {
+    ReadHints {
+        separator_ms: ingested.separator_ms,
+        file_ms: ingested.file_ms,
+        arrived_ms: ingested.arrived_ms,
+    }
+}
+
+/// Hands every event after `after` to `take`, in order.
+///
+/// # Errors
+/// What the log says, or what `take` says.
+pub fn replay(
+    log: &Log,
+    mailbox: MailboxNo,
+    after: Seq,
+    mut take: impl FnMut(Vec<Applicable>) -> Result<(), ProjectionError>,
+) -> Result<(), ProjectionError> {
+    let mut events = log.read(mailbox, after)?;
+    thread::scope(|scope| {
+        let (give, chunks) = sync_channel::<Result<Vec<Applicable>, LogError>>(AHEAD);
+        scope.spawn(move || {
+            loop {
+                match gather(log, mailbox, &mut events) {
+                    Ok(chunk) if chunk.is_empty() => break,
+                    Ok(chunk) => {
+                        if give.send(Ok(read_all(chunk))).is_err() {
+                            break;
+                        }
+                    }
+                    Err(error) => {
+                        // Nobody listens any more when `take` failed first.
+                        let _ = give.send(Err(error));
+                        break;
+                    }
+                }
+            }
+        });
+        for chunk in chunks {
+            take(chunk?)?;
+        }
+        Ok(())
+    })
+}
+
+type Gathered = (Recorded, Option<Vec<u8>>);
+
+fn gather(
+    log: &Log,
+    mailbox: MailboxNo,
+    events: &mut impl Iterator<Item = Result<Recorded, LogError>>,
+) -> Result<Vec<Gathered>, LogError> {
+    let mut chunk = Vec::with_capacity(CHUNK_EVENTS);
+    let mut bytes = 0;
+    while chunk.len() < CHUNK_EVENTS && bytes < CHUNK_BYTES {
+        let Some(recorded) = events.next() else { break };
+        let recorded = recorded?;
+        let raw = match &recorded.event {
+            Event::MessageIngested(ingested) => match log.raw(mailbox, ingested.ordinal) {
+                Ok(raw) => Some(raw),
+                Err(LogError::Erased { .. }) => None,
+                Err(other) => return Err(other),
+            },
+            _ => None,
+        };
+        bytes += raw.as_ref().map_or(0, Vec::len);
+        chunk.push((recorded, raw));
+    }
+    Ok(chunk)
+}
+
+fn read_all(chunk: Vec<Gathered>) -> Vec<Applicable> {
+    let workers = thread::available_parallelism().map_or(1, usize::from).min(chunk.len());
+    let share = chunk.len().div_ceil(workers.max(1));
+    let mut read: Vec<Option<Arc<Message>>> = vec![None; chunk.len()];
+    thread::scope(|scope| {
+        for (gathered, slots) in chunk.chunks(share).zip(read.chunks_mut(share)) {
+            scope.spawn(move || {
+                for ((recorded, raw), slot) in gathered.iter().zip(slots) {
+                    if let (Event::MessageIngested(ingested), Some(raw)) = (&recorded.event, raw) {
+                        *slot = Some(Arc::new(read_guarded(raw, &hints(ingested))));
+                    }
+                }
+            });
+        }
+    });
+    chunk
+        .into_iter()
+        .zip(read)
+        .map(|((recorded, _), message)| Applicable {
+            seq: recorded.seq,
+            event: recorded.event,
+            message,
+        })
+        .collect()
+}

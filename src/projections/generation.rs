@@ -1,0 +1,265 @@
+//! Generations on disk: which build of a projection serves, and whether it can be trusted.
+//!
+//! ```text
+//! <mailbox>/catalog-f1-000001/          the generation that serves: the highest number
+//! <mailbox>/catalog-f1-000001.clean     written when it was closed well: its files, sizes, times
+//! <mailbox>/catalog-f1-000002.building  being rebuilt; renamed when it is complete
+//! <mailbox>/set-aside-catalog-…         could not be trusted; kept until the next one
+//! ```
+//!
+//! The mark is taken away when a generation is opened for writing. Without a mark the process
+//! died, and the projection is checked as it is opened; with a mark that does not match, somebody
+//! else wrote into it, and it is set aside.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::ProjectionError;
+use crate::ids::Seq;
+
+/// How far the content of a generation may be believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trust {
+    /// Closed well and untouched since.
+    Clean,
+    /// Not closed; check it.
+    Unclosed,
+    /// Changed by somebody else since it was closed.
+    Foreign,
+}
+
+/// One kind of projection of one mailbox.
+#[derive(Debug, Clone)]
+pub struct Generations {
+    dir: PathBuf,
+    kind: &'static str,
+    fingerprint: u32,
+}
+
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
+struct Mark {
+    checkpoint: Seq,
+    files: Vec<(String, u64, u128)>,
+}
+
+impl Generations {
+    /// Generations of `kind` in the mailbox's directory, of this program's schema.
+    #[must_use]
+    pub fn new(dir: &Path, kind: &'static str, fingerprint: u32) -> Self {
+        Self { dir: dir.to_owned(), kind, fingerprint }
+    }
+
+    fn prefix(&self) -> String {
+        format!("{}-f{}-", self.kind, self.fingerprint)
+    }
+
+    fn io(&self, source: std::io::Error) -> ProjectionError {
+        ProjectionError::Io { path: self.dir.clone(), source }
+    }
+
+    fn entries(&self) -> Result<Vec<String>, ProjectionError> {
+        std::fs::create_dir_all(&self.dir).map_err(|e| self.io(e))?;
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(&self.dir).map_err(|e| self.io(e))? {
+            names.extend(entry.map_err(|e| self.io(e))?.file_name().into_string());
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    fn numbers(&self) -> Result<Vec<u32>, ProjectionError> {
+        let prefix = self.prefix();
+        Ok(self
+            .entries()?
+            .iter()
+            .filter_map(|name| name.strip_prefix(&prefix)?.parse().ok())
+            .collect())
+    }
+
+    fn path(&self, number: u32) -> PathBuf {
+        self.dir.join(format!("{}{number:06}", self.prefix()))
+    }
+
+    /// The generation that serves, `None` when there is none of this schema.
+    ///
+    /// # Errors
+    /// [`ProjectionError::Io`].
+    pub fn current(&self) -> Result<Option<PathBuf>, ProjectionError> {
+        Ok(self.numbers()?.into_iter().max().map(|n| self.path(n)))
+    }
+
+    /// A directory for a generation that is going to be built; what an interrupted build left
+    /// there is removed.
+    ///
+    /// # Errors
+    /// [`ProjectionError::Io`].
+    pub fn begin(&self) -> Result<PathBuf, ProjectionError> {
+        let number = self.numbers()?.into_iter().max().unwrap_or(0) + 1;
+        let path = self.path(number).with_extension("building");
+        if path.exists() {
+            std::fs::remove_dir_all(&path).map_err(|e| self.io(e))?;
+        }
+        std::fs::create_dir_all(&path).map_err(|e| self.io(e))?;
+        Ok(path)
+    }
+
+    /// Lets a complete build serve and removes its predecessors and those of other schemas.
+    ///
+    /// # Errors
+    /// [`ProjectionError::Io`].
+    pub fn finish(&self, building: &Path) -> Result<PathBuf, ProjectionError> {
+        let path = building.with_extension("");
+        std::fs::rename(building, &path).map_err(|e| self.io(e))?;
+        let kept = path.file_name().and_then(|n| n.to_str()).unwrap_or_default();
+        let kind = format!("{}-f", self.kind);
+        for name in self.entries()? {
+            if name.starts_with(&kind) && name != kept {
+                remove(&self.dir.join(&name)).map_err(|e| self.io(e))?;
+            }
+        }
+        Ok(path)
+    }
+
+    /// Takes a generation out of service without losing what it might tell.
+    ///
+    /// # Errors
+    /// [`ProjectionError::Io`].
+    pub fn set_aside(&self, generation: &Path) -> Result<(), ProjectionError> {
+        let kind = format!("set-aside-{}-", self.kind);
+        for name in self.entries()? {
+            if name.starts_with(&kind) {
+                remove(&self.dir.join(&name)).map_err(|e| self.io(e))?;
+            }
+        }
+        let name = generation.file_name().and_then(|n| n.to_str()).unwrap_or_default();
+        let aside = self.dir.join(format!("set-aside-{name}"));
+        std::fs::rename(generation, aside).map_err(|e| self.io(e))?;
+        let mark = mark_path(generation);
+        if mark.exists() {
+            std::fs::remove_file(mark).map_err(|e| self.io(e))?;
+        }
+        Ok(())
+    }
+
+    /// How far a generation may be believed; it stays marked.
+    ///
+    /// # Errors
+    /// [`ProjectionError::Io`].
+    pub fn trust(&self, generation: &Path) -> Result<(Trust, Seq), ProjectionError> {
+        let Ok(text) = std::fs::read_to_string(mark_path(generation)) else {
+            return Ok((Trust::Unclosed, Seq::ZERO));
+        };
+        match serde_json::from_str::<Mark>(&text) {
+            Ok(mark) if mark.files == files(generation).map_err(|e| self.io(e))? => {
+                Ok((Trust::Clean, mark.checkpoint))
+            }
+            _ => Ok((Trust::Foreign, Seq::ZERO)),
+        }
+    }
+
+    /// Takes the mark away: from here on only a good close makes the generation clean.
+    ///
+    /// # Errors
+    /// [`ProjectionError::Io`].
+    pub fn unmark(&self, generation: &Path) -> Result<(), ProjectionError> {
+        match std::fs::remove_file(mark_path(generation)) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(self.io(e)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Marks a generation as closed well at a position.
+    ///
+    /// # Errors
+    /// [`ProjectionError::Io`].
+    pub fn mark(&self, generation: &Path, checkpoint: Seq) -> Result<(), ProjectionError> {
+        let mark = Mark { checkpoint, files: files(generation).map_err(|e| self.io(e))? };
+        let text = serde_json::to_string(&mark).map_err(|e| self.io(e.into()))?;
+        std::fs::write(mark_path(generation), text).map_err(|e| self.io(e))
+    }
+}
+
+fn mark_path(generation: &Path) -> PathBuf {
+    generation.with_extension("clean")
+}
+
+/// Name, size and modification time (ns) of each file that holds data, in order of name.
+fn files(generation: &Path) -> std::io::Result<Vec<(String, u64, u128)>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(generation)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        // Lock files change whenever somebody reads.
+        if name == "lock.mdb" || name.ends_with(".lock") {
+            continue;
+        }
+        let meta = entry.metadata()?;
+        let modified = meta
+            .modified()?
+            .duration_since(std::time::UNIX_EPOCH)
+            .map_or(0, |since| since.as_nanos());
+        found.push((name, meta.len(), modified));
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn remove(path: &Path) -> std::io::Result<()> {
+    if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) }
+}
+
+/// Bytes of all files below a directory; what vanishes meanwhile counts nothing.
+#[must_use]
+pub fn disk_bytes(dir: &Path) -> u64 {
+    use std::os::unix::fs::MetadataExt as _;
+    let Ok(entries) = std::fs::read_dir(dir) else { return 0 };
+    entries
+        .flatten()
+        .map(|entry| match entry.metadata() {
+            Ok(meta) if meta.is_dir() => disk_bytes(&entry.path()),
+            // Blocks, not length: LMDB and journals are sparse files.
+            Ok(meta) => meta.blocks() * 512,
+            Err(_) => 0,
+        })
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_holds_until_a_file_changes() {
+        let dir = tempfile::tempdir().expect("temp dir");
+        let generations = Generations::new(dir.path(), "catalog", 7);
+        assert_eq!(generations.current().expect("reads"), None);
+        let building = generations.begin().expect("begins");
+        std::fs::write(building.join("data.mdb"), b"pages").expect("written");
+        assert_eq!(generations.current().expect("reads"), None, "not complete yet");
+        let path = generations.finish(&building).expect("finishes");
+        assert_eq!(generations.current().expect("reads").as_ref(), Some(&path));
+        assert_eq!(generations.trust(&path).expect("reads").0, Trust::Unclosed);
+        generations.mark(&path, Seq(9)).expect("marks");
+        assert_eq!(generations.trust(&path).expect("reads"), (Trust::Clean, Seq(9)));
+        std::fs::write(path.join("lock.mdb"), b"reader").expect("written");
+        assert_eq!(generations.trust(&path).expect("reads").0, Trust::Clean);
+        std::fs::write(path.join("data.mdb"), b"pagez").expect("written");
+        assert_eq!(generations.trust(&path).expect("reads").0, Trust::Foreign);
+        generations.set_aside(&path).expect("moves");
+        assert_eq!(generations.current().expect("reads"), None);
+        assert!(dir.path().join("set-aside-catalog-f7-000001").is_dir());
+    }
+
+    #[test]
+    fn another_schema_is_not_current_and_goes_when_ours_is_complete() {
+        let dir = tempfile::tempdir().expect("temp dir");
+        let old = Generations::new(dir.path(), "text", 1);
+        let path = old.finish(&old.begin().expect("begins")).expect("finishes");
+        let new = Generations::new(dir.path(), "text", 2);
+        assert_eq!(new.current().expect("reads"), None);
+        assert!(path.exists());
+        new.finish(&new.begin().expect("begins")).expect("finishes");
+        assert!(!path.exists());
+    }
+}
