@@ -309,3 +309,7 @@ impl Scanner<super::input::Input> {
         self.source().damage().map(|damage| (self.window.offset(), damage))
     }
 }
+
+#[cfg(test)]
+#[path = "mbox_test.rs"]
+mod tests;

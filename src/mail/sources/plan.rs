@@ -116,3 +116,7 @@ impl Plan {
         Reader::new(self.parts, self.options)
     }
 }
+
+#[cfg(test)]
+#[path = "plan_test.rs"]
+mod tests;

@@ -7,8 +7,9 @@
 //! * start of file: one word is enough in place of sender and date, and then its shape
 //!   ([`Dateless`]) is the one that later lines of the file may have too;
 //! * a blank line: a date of any style (or the file's dateless shape);
-//! * text: a date with weekday and seconds, and a header field of mail. Pipermail writes no blank
-//!   line behind a scrubbed attachment.
+//! * text: a date with weekday and seconds (or the file's shape, unless that is a mere word), and a
+//!   header field of mail. Pipermail writes no blank line behind a scrubbed attachment, Netscape
+//!   none behind a body that lacks its last line end.
 //!
 //! RFC 4155 asks for the blank line and an asctime date; the rest is what programs really write.
 //! Decides on bytes in view; reads nothing.
@@ -83,7 +84,12 @@ pub(super) fn read(
                 && matches!(next, Follow::Field | Follow::CoreField)
                 && (shape == dateless || shape == Some(Dateless::Number))
         }
-        Before::Text => date.is_some_and(|date| date.full) && next == Follow::CoreField,
+        Before::Text => {
+            // `From -` and Takeout's numbers are as unmistakable as a full date.
+            let marked = matches!(shape, Some(Dateless::Dash | Dateless::Number));
+            let full = date.is_some_and(|date| date.full);
+            (full || (marked && shape == dateless)) && next == Follow::CoreField
+        }
     };
     holds.then_some(Separator { bytes, ms: date.and_then(|date| date.ms), dateless: shape })
 }

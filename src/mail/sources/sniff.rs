@@ -104,6 +104,7 @@ fn is_message(content: &[u8], eol: u8) -> bool {
     let mut mime: usize = 0;
     let mut strange: usize = 0;
     let mut first = true;
+    let mut begins = false;
     for line in content.split(|b| *b == eol).take(400) {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if line.is_empty() {
@@ -112,6 +113,7 @@ fn is_message(content: &[u8], eol: u8) -> bool {
         if let Some(name) = header::field_name(line) {
             fields += 1;
             core += usize::from(header::is_core(name));
+            begins |= first && core == 1;
             let mime_name = name.len() > 8 && name[..8].eq_ignore_ascii_case(b"content-");
             mime += usize::from(mime_name);
         } else if first || !matches!(line[0], b' ' | b'\t') {
@@ -119,8 +121,8 @@ fn is_message(content: &[u8], eol: u8) -> bool {
         }
         first = false;
     }
-    // One field of mail is enough in a clean block; a damaged one must show more.
-    if strange == 0 { core >= 1 || mime >= 2 } else { core >= 2 && fields > strange }
+    // One field of mail or MIME is enough in a clean block; a damaged one must show more.
+    if strange == 0 { core + mime >= 1 } else { (begins || core >= 2) && fields > strange }
 }
 
 #[cfg(test)]

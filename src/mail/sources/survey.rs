@@ -1,6 +1,6 @@
 //! The directory tree below a root, as parts.
 //!
-//! A directory is a Maildir folder when it has `cur`; every other file in it is sniffed. Files of
+//! A directory is a Maildir folder when it has `cur`, or `new` and `tmp`; every other file in it is sniffed. Files of
 //! one message each become one part per directory, mboxes one part each. A file that is an mbox of
 //! one stands with the loose messages when its name says so, when loose messages lie beside it, or
 //! when the directory holds at least 64 such files and no larger mbox; else it is a mailbox of its
@@ -69,7 +69,9 @@ impl Survey {
                 return self.skip(path.to_owned(), SkipReason::Unreadable(error.to_string()));
             }
         };
-        let is_maildir = entries.iter().any(|(e, kind)| kind.is_dir() && e.file_name() == "cur");
+        let has =
+            |name: &str| entries.iter().any(|(e, kind)| kind.is_dir() && e.file_name() == name);
+        let is_maildir = has("cur") || (has("new") && has("tmp"));
         if is_maildir {
             self.maildir(path, levels);
         }
