@@ -4,7 +4,7 @@
 //! traces; [`QueryError::redacted`] is for those.
 
 use std::borrow::Cow;
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 /// Sort of mistake, for callers that must tell them apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -66,9 +66,71 @@ impl QueryError {
     }
 }
 
+impl Fault {
+    /// The mistake in words.
+    #[must_use]
+    pub const fn describe(self) -> &'static str {
+        match self {
+            Self::OpenQuote => "quote not closed",
+            Self::UnknownOperator => "unknown operator",
+            Self::EmptyValue => "operator without a value",
+            Self::BadValue => "value not understood",
+            Self::Bracket => "brackets do not pair",
+            Self::NoTerm => "term missing",
+            Self::NoSpace => "parts of the query touch",
+            Self::ShortPrefix => "prefix too short",
+            Self::BadDistance => "distance not understood",
+            Self::TooLarge => "query too large",
+            Self::NoFreeText => "no free text",
+        }
+    }
+}
+
+impl QueryError {
+    /// The refusal without any text of the query, for traces. (`expected` may name the categories of
+    /// the tenant, which are configuration.)
+    #[must_use]
+    pub fn redacted(&self) -> impl fmt::Display {
+        Redacted(self)
+    }
+}
+
+struct Redacted<'a>(&'a QueryError);
+
+impl fmt::Display for Redacted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let QueryError { fault, position, expected, found: _, suggestion: _ } = self.0;
+        write!(f, "{} at position {position}: expected {expected}", fault.describe())
+    }
+}
+
 impl fmt::Display for QueryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "expected {} at {}", self.expected, self.position)
+        Redacted(self).fmt(f)?;
+        match &self.found {
+            Some(found) => write!(f, ", found {}", Visible(found))?,
+            None if self.fault == Fault::NoFreeText => {}
+            None => f.write_str(", found the end of the query")?,
+        }
+        match &self.suggestion {
+            Some(remedy) => write!(f, "; try {}", Visible(remedy)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A part of the query with control characters and overrides of the writing direction replaced, so
+/// that it cannot steer a terminal or show another order than it has.
+struct Visible<'a>(&'a str);
+
+impl fmt::Display for Visible<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for c in self.0.chars() {
+            let steers =
+                c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+            f.write_char(if steers { char::REPLACEMENT_CHARACTER } else { c })?;
+        }
+        Ok(())
     }
 }
 

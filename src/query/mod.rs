@@ -5,17 +5,27 @@
 //! into instants. Pure functions over text: no clock, no mailbox, no index, and no cutting of text
 //! into words, which is the analyser's.
 
+mod address;
 pub mod attachment_class;
+mod date_values;
 pub mod dates;
 pub mod error;
 pub mod languages;
 pub mod leaves;
+mod operators;
+pub mod parse;
+mod print;
+mod suggest;
 pub mod tree;
+mod values;
+
+use unicode_normalization::UnicodeNormalization;
 
 pub use attachment_class::AttachmentClass;
 pub use dates::{DateRange, ResolvedDate, ResolvedQuery, resolve};
 pub use error::{Fault, QueryError};
 pub use languages::Lang;
+pub use parse::parse;
 pub use tree::{Expr, Filter, Query, TextField, TextKind, TextLeaf};
 
 /// What the parser must be told.
@@ -47,18 +57,21 @@ impl Default for ParseOptions {
     }
 }
 
-/// Reads a query. An empty or blank text is the query for every message.
-///
-/// # Errors
-///
-/// [`QueryError`] with place, expectation and remedy.
-pub fn parse(_q: &str, _options: &ParseOptions) -> Result<Query, QueryError> {
-    Ok(Query { root: None, source_chars: 0 })
-}
+/// Bound on the rounds of [`fold_name`], for the case that Unicode grows a cycle.
+const FOLD_ROUNDS_MAX: usize = 4;
 
 /// The form in which names of files, folders and sources are compared: compatibility-composed
 /// (NFKC) and lower case. Folding twice changes nothing.
 #[must_use]
 pub fn fold_name(name: &str) -> String {
-    name.to_lowercase()
+    let mut folded = name.nfkc().flat_map(char::to_lowercase).nfkc().collect::<String>();
+    // Lower case can undo composition and composition lower case; two rounds settle what occurs.
+    for _ in 0..FOLD_ROUNDS_MAX {
+        let again = folded.nfkc().flat_map(char::to_lowercase).nfkc().collect::<String>();
+        if again == folded {
+            break;
+        }
+        folded = again;
+    }
+    folded
 }
