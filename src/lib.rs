@@ -1,5 +1,6 @@
 //! Postrider: mail search on a durable event log.
 
+pub mod attachment_class;
 pub mod clock;
 pub mod compress;
 pub mod events;
@@ -7,3 +8,4 @@ pub mod ids;
 pub mod mail;
 pub mod projections;
 pub mod query;
+pub mod search;

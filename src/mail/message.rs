@@ -215,6 +215,8 @@ pub enum DefectKind {
     Truncated,
     /// An address could not be read and was kept as a name.
     AddressUnreadable,
+    /// Reading failed by a fault of the program; the bytes were kept as text.
+    Unreadable,
     /// NUL bytes, lone CR or other controls were removed from text.
     ControlsRemoved,
 }

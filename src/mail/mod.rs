@@ -2,5 +2,10 @@
 
 pub mod message;
 pub mod sources;
+pub mod guarded;
 
+pub use crate::attachment_class::AttachmentClass;
+pub use guarded::read_guarded;
 pub use message::Message;
+
+pub fn read(raw: &[u8], hints: &message::ReadHints) -> Message { Message::default() }

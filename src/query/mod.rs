@@ -21,7 +21,7 @@ mod values;
 
 use unicode_normalization::UnicodeNormalization;
 
-pub use attachment_class::AttachmentClass;
+pub use crate::attachment_class::AttachmentClass;
 pub use dates::{DateRange, ResolvedDate, ResolvedQuery, resolve};
 pub use error::{Fault, QueryError};
 pub use languages::Lang;

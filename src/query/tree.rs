@@ -7,7 +7,7 @@
 
 use jiff::civil;
 
-use super::attachment_class::AttachmentClass;
+use crate::attachment_class::AttachmentClass;
 use super::languages::Lang;
 use crate::ids::ThreadId;
 

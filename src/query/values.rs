@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::attachment_class::AttachmentClass;
+use crate::attachment_class::AttachmentClass;
 use super::languages::Lang;
 use super::operators::Op;
 use super::tree::{Direction, Filter, Has, Place, RefMatch, State, TypeMatch};

@@ -178,7 +178,7 @@ impl<'t> Batch<'t> {
             changes.add(Facet::AttachmentClass, class.name().as_bytes(), ordinal);
             changes.add(Facet::AttachmentType, attachment.effective_type.as_bytes(), ordinal);
             if !attachment.filename.is_empty() {
-                let name = crate::query::filename_normal(&attachment.filename);
+                let name = crate::query::fold_name(&attachment.filename);
                 changes.add(Facet::Filename, name.as_bytes(), ordinal);
             }
         }

@@ -1,0 +1,138 @@
+//! Matches → hits: the last check against the catalog of the same view, then everything a hit
+//! shows.
+
+use roaring::RoaringBitmap;
+
+use super::filter::{contains, outbound};
+use super::plan::Plan;
+use super::request::{Direction, Hit, PersonOut, SearchError, SearchRequest};
+use super::snippet;
+use crate::events::Status;
+use crate::events::event::Placement;
+use crate::ids::{IdentityId, MessageId, Ordinal, ThreadId};
+use crate::projections::catalog::bitmaps::Facet;
+use crate::projections::catalog::prepared::Prepared;
+use crate::projections::text::hits::Matches;
+use crate::projections::view::View;
+
+/// Whose mailbox is searched.
+#[derive(Debug, Clone)]
+pub struct MailboxOwner {
+    /// Identity.
+    pub identity: IdentityId,
+}
+
+/// States of messages, read once for a whole page.
+pub(crate) struct States {
+    placements: Vec<(Placement, RoaringBitmap)>,
+    labels: Vec<(String, RoaringBitmap)>,
+    outbound: RoaringBitmap,
+    quarantined: std::sync::Arc<RoaringBitmap>,
+}
+
+impl States {
+    pub(crate) fn load(view: &View) -> Result<Self, SearchError> {
+        let catalog = &view.catalog;
+        Ok(Self {
+            placements: catalog.placements()?,
+            labels: catalog
+                .values(Facet::Label, b"")?
+                .into_iter()
+                .filter_map(|(name, set)| Some((String::from_utf8(name).ok()?, set)))
+                .collect(),
+            outbound: outbound(catalog)?,
+            quarantined: catalog.with(Facet::Status, &[Status::Quarantined as u8])?,
+        })
+    }
+
+    pub(crate) fn folders(&self, ordinal: Ordinal) -> Vec<String> {
+        let mut folders: Vec<String> = self
+            .placements
+            .iter()
+            .filter(|(_, set)| contains(set, ordinal))
+            .map(|(placement, _)| placement.folder.clone())
+            .collect();
+        folders.sort();
+        folders.dedup();
+        folders
+    }
+
+    pub(crate) fn labels(&self, ordinal: Ordinal) -> Vec<String> {
+        let held = self.labels.iter().filter(|(_, set)| contains(set, ordinal));
+        held.map(|(label, _)| label.clone()).collect()
+    }
+
+    pub(crate) fn direction(&self, ordinal: Ordinal) -> Direction {
+        if contains(&self.outbound, ordinal) { Direction::Outbound } else { Direction::Inbound }
+    }
+
+    pub(crate) fn is_quarantined(&self, ordinal: Ordinal) -> bool {
+        contains(&self.quarantined, ordinal)
+    }
+}
+
+/// An instant as RFC 3339 in UTC; dates outside of jiff's years become the nearest it has.
+#[must_use]
+pub(crate) fn rfc3339(unix_ms: i64) -> String {
+    let instant = jiff::Timestamp::from_millisecond(unix_ms).unwrap_or(if unix_ms < 0 {
+        jiff::Timestamp::MIN
+    } else {
+        jiff::Timestamp::MAX
+    });
+    instant.to_string()
+}
+
+/// The thread of a message: its identifier comes from the thread's first message.
+pub(crate) fn thread_id(view: &View, prepared: &Prepared) -> Result<ThreadId, SearchError> {
+    let number = view.catalog.thread_of(prepared.ordinal)?;
+    let first = match number {
+        Some(number) if number != prepared.ordinal.0 => {
+            view.catalog.prepared([Ordinal(number)])?.pop().map(|p| p.id)
+        }
+        _ => None,
+    };
+    let MessageId(ulid) = first.unwrap_or(prepared.id);
+    Ok(ThreadId(ulid))
+}
+
+/// Builds the hits of one page. A match that the catalog does not allow is dropped, whatever an
+/// index says.
+pub(super) fn hydrate(
+    view: &View,
+    owner: &MailboxOwner,
+    request: &SearchRequest,
+    plan: &Plan,
+    matches: &Matches,
+    scored: bool,
+) -> Result<Vec<Hit>, SearchError> {
+    let allowed: Vec<_> =
+        matches.top.iter().filter(|m| plan.filter.contains(m.ordinal.0)).copied().collect();
+    let states = States::load(view)?;
+    let prepared = view.catalog.prepared(allowed.iter().map(|m| m.ordinal))?;
+    let mut hits = Vec::with_capacity(prepared.len());
+    for (found, message) in allowed.iter().zip(&prepared) {
+        let cut = snippet::cut(message, &plan.patterns, request.snippet_chars as usize);
+        let score = if scored { f64::from(found.score_millionths) / 1_000_000.0 } else { 1.0 };
+        let first = message.from.first();
+        hits.push(Hit {
+            message_id: message.id,
+            thread_id: thread_id(view, message)?,
+            identity_id: owner.identity,
+            date: rfc3339(message.sent_ms.unwrap_or(message.received_ms)),
+            direction: states.direction(message.ordinal),
+            from: first.map_or_else(PersonOut::default, |p| PersonOut {
+                name: p.name.clone(),
+                address: p.address.clone(),
+            }),
+            subject: (!message.subject.is_empty()).then(|| message.subject.clone()),
+            snippet: cut.text,
+            highlights: request.highlight.then_some(cut.highlights),
+            score: (score * 1_000.0).round() / 1_000.0,
+            folders: states.folders(message.ordinal),
+            labels: states.labels(message.ordinal),
+            attachments: message.attachments.iter().filter(|a| a.by_mime_class).count() as u32,
+            quarantined: states.is_quarantined(message.ordinal),
+        });
+    }
+    Ok(hits)
+}

@@ -1,0 +1,40 @@
+//! Which messages a search may show: a union of exclusions, each lifted only by its own name.
+//!
+//! Hidden and throttled mail never; quarantined mail only when asked for and permitted; junk and
+//! trash folders only when asked for (`in:anywhere`, `in:junk`, the folder named); a message in no
+//! folder at all never.
+
+use roaring::RoaringBitmap;
+
+use super::folders::{Role, role};
+use crate::events::Status;
+use crate::projections::catalog::bitmaps::Facet;
+use crate::projections::catalog::{CatalogError, CatalogView};
+use crate::query::{Named, fold_name};
+
+/// Everything that may be shown to a query that names these parts of the mailbox.
+pub(super) fn visible(
+    catalog: &CatalogView,
+    named: &Named<'_>,
+    include_quarantined: bool,
+) -> Result<RoaringBitmap, CatalogError> {
+    let mut shown = RoaringBitmap::new();
+    for (placement, messages) in catalog.placements()? {
+        let lifted = match role(&placement.folder) {
+            Role::Junk => named.anywhere || named.junk,
+            Role::Trash => named.anywhere || named.trash,
+            Role::Sent | Role::Other => true,
+        };
+        if lifted || named.folders.contains(&fold_name(&placement.folder).as_str()) {
+            shown |= messages;
+        }
+    }
+    shown &= &*catalog.with(Facet::All, b"")?;
+    let status = |status: Status| catalog.with(Facet::Status, &[status as u8]);
+    shown -= &*status(Status::Hidden)?;
+    shown -= &*status(Status::Throttled)?;
+    if !include_quarantined {
+        shown -= &*status(Status::Quarantined)?;
+    }
+    Ok(shown)
+}
