@@ -116,9 +116,9 @@ fn spamassassin_is_one_message_per_file() {
     assert_eq!(tally.failures, []);
 }
 
-/// Every file is read or listed as skipped. No mail: 16 TNEF files, two of the set itself, and of `eml/` one
-/// Outlook `.msg` and two texts without any header. Entries of mboxes as the sets' own summaries
-/// tell (`content-length`, `jwz`: MimeKit's summary files hold one entry each).
+/// Every file is read or listed as skipped. No mail: 16 TNEF files, two of the set itself, and of
+/// `eml/` one Outlook `.msg` and two texts without any header. Entries of mboxes as counted in their
+/// bytes; for `content-length` MimeKit's summary has one entry each.
 #[test]
 fn torture_set_loses_nothing_silently() {
     let Some(path) = corpus("torture-permissive") else { return };

@@ -1,11 +1,12 @@
 //! Encoded words of one header value.
 //!
 //! ```text
-//! encoded-word = "=?" charset ["*" language] "?" ("B" / "Q") "?" text "?="    RFC 2047, RFC 2231 §5
+//! encoded-word = "=?" charset ["*" language] "?" ("B" / "Q") "?" text "?="
 //! ```
-//! White space between two encoded words goes (RFC 2047 §6.2); words of one charset that follow
-//! each other are joined before decoding, because writers cut characters in two. What is no valid
-//! encoded word stays as it is; bytes outside are UTF-8, else windows-1252.
+//! Sources: RFC 2047, RFC 2231 §5. White space between two encoded words goes (RFC 2047 §6.2);
+//! words of one charset that follow each other are joined before decoding, because writers cut
+//! characters in two. What is no valid encoded word stays as it is; bytes outside are UTF-8, else
+//! windows-1252.
 
 use base64::Engine;
 use base64::alphabet::STANDARD;

@@ -18,6 +18,9 @@ use super::failure::FailureReason;
 /// First bytes of a gzip member whose method is deflate.
 pub(super) const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b, 0x08];
 
+/// Bytes read to learn whether a file is packed; larger reads go past this buffer.
+const PEEK_BYTES: usize = 64 << 10;
+
 /// Unpacked bytes taken at once: small, because those of a call that meets damage are lost.
 const UNPACK_BYTES_MAX: usize = 8 << 10;
 
@@ -46,13 +49,13 @@ impl Read for Counted {
 
 impl Input {
     /// Opens a file that the caller knows to be a regular one.
-    pub(super) fn open(path: &Path, block_bytes: usize, done: Arc<AtomicU64>) -> io::Result<Self> {
+    pub(super) fn open(path: &Path, done: Arc<AtomicU64>) -> io::Result<Self> {
         let file = File::open(path)?;
-        let mut disk = BufReader::with_capacity(block_bytes.max(16), Counted { file, done });
+        let mut disk = BufReader::with_capacity(PEEK_BYTES, Counted { file, done });
         if !disk.fill_buf()?.starts_with(GZIP_MAGIC) {
             return Ok(Self::Plain(disk));
         }
-        let mut once = BufReader::with_capacity(block_bytes.max(16), Gunzip::new(disk));
+        let mut once = BufReader::with_capacity(PEEK_BYTES, Gunzip::new(disk));
         // A look into the first layer; its bytes stay in the reader or are handed on.
         if once.fill_buf()?.starts_with(GZIP_MAGIC) {
             return Ok(Self::Twice(Box::new(Gunzip::new(once))));
@@ -223,7 +226,7 @@ mod tests {
         let path = dir.path().join("f");
         std::fs::write(&path, bytes).unwrap();
         let done = Arc::new(AtomicU64::new(0));
-        let mut input = Input::open(&path, 64, Arc::clone(&done)).unwrap();
+        let mut input = Input::open(&path, Arc::clone(&done)).unwrap();
         let mut out = Vec::new();
         input.read_to_end(&mut out).unwrap();
         (out, input.damage(), done.load(Ordering::Relaxed))

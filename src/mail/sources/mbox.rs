@@ -207,7 +207,8 @@ impl<R: Read> Scanner<R> {
         }
     }
 
-    /// The end by Content-Length, if end of stream or a separator stands there.
+    /// The end by Content-Length, if end of stream or a separator stands there. A length above the
+    /// cap is not followed: its bytes would have to be kept until the place is seen to be right.
     fn measured(&mut self, body_at: usize, length: usize) -> Option<End> {
         let message = body_at.checked_add(length).filter(|end| *end <= self.message_bytes_max)?;
         self.window.fill_to(message + 4 + separator::VIEW_BYTES);

@@ -149,6 +149,21 @@ fn a_message_above_the_cap_is_named_and_the_walk_goes_on() {
     assert!(matches!(&got[3], Found::Entry { raw, .. } if raw == b"A: c\n"));
 }
 
+#[test]
+fn memory_is_bounded_by_cap_and_block_not_by_the_stream() {
+    use std::io::Read;
+
+    let head = format!("{SEP}A: b\n\n");
+    let stream = head.as_bytes().chain(std::io::repeat(b'x').take(64 << 20));
+    let mut scanner = Scanner::new(stream, 64 << 10, 1 << 20);
+    assert!(matches!(
+        scanner.next(),
+        Some(Found::Failure { reason: FailureReason::TooLarge { bytes: 67_108_870, .. }, .. })
+    ));
+    assert!(scanner.next().is_none());
+    assert!(scanner.window.capacity() < 3 << 20, "{}", scanner.window.capacity());
+}
+
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Dialect {
     Mboxo,

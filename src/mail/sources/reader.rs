@@ -100,7 +100,7 @@ impl Reader {
         let files = match part.content {
             Content::File => {
                 let done = Arc::clone(&self.progress.done);
-                match Input::open(&path, self.options.block_bytes, done) {
+                match Input::open(&path, done) {
                     Ok(input) => Files::Mbox(Box::new(Scanner::new(
                         input,
                         self.options.block_bytes,

@@ -36,12 +36,12 @@ pub(super) struct Single {
 
 /// What the file held: usually one message, or one failure; a damaged gzip gives both.
 pub(super) fn read(path: &Path, options: &Options) -> Vec<Result<Single, (u64, FailureReason)>> {
-    let mut input = match Input::open(path, 64 << 10, Arc::new(AtomicU64::new(0))) {
+    let mut input = match Input::open(path, Arc::new(AtomicU64::new(0))) {
         Ok(input) => input,
         Err(error) => return vec![Err((0, FailureReason::open(&error)))],
     };
     let mut found = match bytes(&mut input, options.message_bytes_max) {
-        Ok(file) => split(&file, options),
+        Ok(file) => split(file, options),
         Err(reason) => vec![Err((0, reason))],
     };
     found.extend(input.damage().map(|damage| Err((0, damage))));
@@ -63,7 +63,7 @@ fn bytes(input: &mut Input, message_bytes_max: usize) -> Result<Vec<u8>, Failure
     })
 }
 
-fn split(file: &[u8], options: &Options) -> Vec<Result<Single, (u64, FailureReason)>> {
+fn split(mut file: Vec<u8>, options: &Options) -> Vec<Result<Single, (u64, FailureReason)>> {
     let start = if file.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
     let content = &file[start..];
     let eol = eol_of(content);
@@ -71,32 +71,28 @@ fn split(file: &[u8], options: &Options) -> Vec<Result<Single, (u64, FailureReas
         return vec![Err((0, FailureReason::EmptyFile))];
     }
     if separator::read(content, eol, Before::Start, None).is_some() {
-        return as_mbox(file, options);
+        return as_mbox(&file, options);
     }
     let mut labels = Labels::default();
-    let (offset, raw, received_ms) = match emlx::extent(content) {
+    let (at, end, received_ms) = match emlx::extent(content) {
         Some((at, length)) if at < content.len() => {
             let end = at.saturating_add(length).min(content.len());
-            let received_ms = emlx::properties(&content[end..], &mut labels);
-            (start + at, &content[at..end], received_ms)
+            (start + at, start + end, emlx::properties(&content[end..], &mut labels))
         }
-        _ => (start, content, None),
+        _ => (start, file.len(), None),
     };
-    if raw.len() > options.message_bytes_max {
+    let offset = at as u64;
+    if end - at > options.message_bytes_max {
         let bytes_max = options.message_bytes_max as u64;
-        let reason = FailureReason::TooLarge { bytes: raw.len() as u64, bytes_max };
-        return vec![Err((offset as u64, reason))];
+        let reason = FailureReason::TooLarge { bytes: (end - at) as u64, bytes_max };
+        return vec![Err((offset, reason))];
     }
+    file.truncate(end);
+    file.drain(..at);
     let mut from = 0;
-    let block = header::end(raw, eol, &mut from).unwrap_or(raw.len());
-    vec![Ok(Single {
-        offset: offset as u64,
-        raw: raw.to_vec(),
-        separator_ms: None,
-        received_ms,
-        facts: Box::new(header::scan(&raw[..block], eol)),
-        labels,
-    })]
+    let block = header::end(&file, eol, &mut from).unwrap_or(file.len());
+    let facts = Box::new(header::scan(&file[..block], eol));
+    vec![Ok(Single { offset, raw: file, separator_ms: None, received_ms, facts, labels })]
 }
 
 fn as_mbox(file: &[u8], options: &Options) -> Vec<Result<Single, (u64, FailureReason)>> {

@@ -48,7 +48,7 @@ pub(super) enum Sniffed {
 
 pub(super) fn sniff(path: &Path) -> io::Result<Sniffed> {
     let mut head = Vec::new();
-    let mut input = Input::open(path, HEAD_BYTES, Arc::new(AtomicU64::new(0)))?;
+    let mut input = Input::open(path, Arc::new(AtomicU64::new(0)))?;
     (&mut input).take(HEAD_BYTES as u64).read_to_end(&mut head)?;
     let archive = ARCHIVES
         .iter()
@@ -66,7 +66,9 @@ pub(super) fn sniff(path: &Path) -> io::Result<Sniffed> {
         let mut from = 0;
         let entry = &content[first.bytes..];
         let block = &entry[..header::end(entry, eol, &mut from).unwrap_or(entry.len())];
-        if header::scan(block, eol).gmail_labels.is_some() {
+        // An archived message may have no label at all, the thread number is always there.
+        let thread = memchr::memmem::find(block, b"X-GM-THRID:").is_some();
+        if thread || header::scan(block, eol).gmail_labels.is_some() {
             return Ok(Sniffed::Takeout);
         }
         return Ok(if has_one_entry(path)? { Sniffed::MboxOfOne } else { Sniffed::Mbox });
@@ -89,7 +91,7 @@ pub(super) fn sniff(path: &Path) -> io::Result<Sniffed> {
 
 /// Reads on to the second entry, if there is one.
 fn has_one_entry(path: &Path) -> io::Result<bool> {
-    let input = Input::open(path, HEAD_BYTES, Arc::new(AtomicU64::new(0)))?;
+    let input = Input::open(path, Arc::new(AtomicU64::new(0)))?;
     // A cap of nothing: entries are counted, not kept.
     let mut scanner = Scanner::new(input, HEAD_BYTES, 0);
     scanner.next();

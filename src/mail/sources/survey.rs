@@ -1,11 +1,11 @@
 //! The directory tree below a root, as parts.
 //!
-//! A directory is a Maildir folder when it has `cur`, or `new` and `tmp`; every other file in it is sniffed. Files of
-//! one message each become one part per directory, mboxes one part each. A file that is an mbox of
-//! one stands with the loose messages when its name says so, when loose messages lie beside it, or
-//! when the directory holds at least 64 such files and no larger mbox; else it is a mailbox of its
-//! own. Entries are taken in order of their names. Symbolic links and special files are listed as
-//! skipped, never followed or opened; depth is bounded.
+//! A directory is a Maildir folder when it has `cur`, or `new` and `tmp`; every other file in it is
+//! sniffed. Files of one message each become one part per directory, mboxes one part each. A file
+//! that is an mbox of one stands with the loose messages when its name says so, when loose messages
+//! lie beside it, or when the directory holds at least 64 such files and no larger mbox; else it is
+//! a mailbox of its own. Entries are taken in order of their names. Symbolic links and special
+//! files are listed as skipped, never followed or opened; depth is bounded.
 
 use std::ffi::OsString;
 use std::fs::{self, DirEntry, FileType};

@@ -103,6 +103,12 @@ impl<R: Read> Window<R> {
         }
     }
 
+    /// Bytes of memory held.
+    #[cfg(test)]
+    pub(super) fn capacity(&self) -> usize {
+        self.buf.capacity()
+    }
+
     pub(super) fn source(&self) -> &R {
         &self.source
     }
