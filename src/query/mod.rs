@@ -19,6 +19,17 @@ mod suggest;
 pub mod tree;
 mod values;
 
+#[cfg(test)]
+mod dates_test;
+#[cfg(test)]
+mod docs_test;
+#[cfg(test)]
+mod errors_test;
+#[cfg(test)]
+mod parse_test;
+#[cfg(test)]
+mod property_test;
+
 use unicode_normalization::UnicodeNormalization;
 
 pub use crate::attachment_class::AttachmentClass;
