@@ -1,5 +1,41 @@
 //! Bytes of a message → [`Message`]; `sources` finds those bytes in mailboxes on disk.
+//!
+//! [`read`] is the door. Structure, headers and texts are read by the files of this folder, each with
+//! one duty; none of them touches the disk, the clock or the network, none panics on any input.
 
+mod address;
+mod attachment;
+pub mod attachment_class;
+mod charset;
+mod collect;
+mod compose;
+mod date;
+mod defects;
+mod encoded_word;
+mod flowed;
+mod header;
+pub mod html;
+mod html_style;
+mod html_text;
+mod inline_block;
+mod invisible;
+mod language;
+mod list;
 pub mod message;
+mod message_id;
+mod params;
+mod plain_text;
+mod quote;
+mod quote_mark;
+mod read;
+mod smime;
+mod sniff;
+mod structure;
+mod timeline;
+mod transfer;
 
-pub use message::Message;
+pub use address::address_normal;
+pub use attachment_class::AttachmentClass;
+pub use message::{Message, ReadHints};
+pub use message_id::message_id_normal;
+pub use read::read;
