@@ -44,13 +44,13 @@ fn config() -> impl bincode::config::Config {
 }
 
 /// Encodes a stored payload.
-pub(super) fn encode<T: Serialize>(value: &T) -> Vec<u8> {
+pub(crate) fn encode<T: Serialize>(value: &T) -> Vec<u8> {
     // Serialising our own plain structs into memory has no failing case.
     bincode::serde::encode_to_vec(value, config()).unwrap_or_default()
 }
 
 /// Decodes a stored payload; `None` when the bytes are not exactly one.
-pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
+pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     let (value, used) = bincode::serde::decode_from_slice(bytes, config()).ok()?;
     (used == bytes.len()).then_some(value)
 }

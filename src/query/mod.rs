@@ -6,7 +6,6 @@
 //! into words, which is the analyser's.
 
 mod address;
-pub mod attachment_class;
 mod date_values;
 pub mod dates;
 pub mod error;
@@ -36,6 +35,7 @@ pub use crate::attachment_class::AttachmentClass;
 pub use dates::{DateRange, ResolvedDate, ResolvedQuery, resolve};
 pub use error::{Fault, QueryError};
 pub use languages::Lang;
+pub use leaves::{Named, named, positive_filters, positive_text, semantic_text};
 pub use parse::parse;
 pub use tree::{Expr, Filter, Query, TextField, TextKind, TextLeaf};
 

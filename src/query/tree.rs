@@ -7,8 +7,8 @@
 
 use jiff::civil;
 
-use crate::attachment_class::AttachmentClass;
 use super::languages::Lang;
+use crate::attachment_class::AttachmentClass;
 use crate::ids::ThreadId;
 
 /// A query. `D` is what a date filter holds: as written ([`DateFilter`]) after parsing, bounds in

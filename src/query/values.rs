@@ -5,11 +5,11 @@
 
 use std::borrow::Cow;
 
-use crate::attachment_class::AttachmentClass;
 use super::languages::Lang;
 use super::operators::Op;
 use super::tree::{Direction, Filter, Has, Place, RefMatch, State, TypeMatch};
 use super::{Fault, ParseOptions, address, date_values, fold_name, print, suggest};
+use crate::attachment_class::AttachmentClass;
 
 /// Greatest length of a label.
 const LABEL_CHARS_MAX: usize = 64;

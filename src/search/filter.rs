@@ -11,8 +11,8 @@ use crate::projections::text::analysis::fold;
 use crate::projections::text::query::{Pattern, Scope, TextQuery};
 use crate::projections::view::View;
 use crate::query::dates::ResolvedDate;
-use crate::query::tree::{AddrMatch, Direction, Filter, Has, Place, RefMatch, State, TypeMatch};
 use crate::query::fold_name;
+use crate::query::tree::{AddrMatch, Direction, Filter, Has, Place, RefMatch, State, TypeMatch};
 
 use super::request::SearchError;
 
@@ -70,11 +70,7 @@ pub(super) fn messages(
     Ok(found)
 }
 
-fn with(
-    catalog: &CatalogView,
-    facet: Facet,
-    value: &[u8],
-) -> Result<RoaringBitmap, CatalogError> {
+fn with(catalog: &CatalogView, facet: Facet, value: &[u8]) -> Result<RoaringBitmap, CatalogError> {
     Ok(catalog.with(facet, value)?.as_ref().clone())
 }
 
@@ -144,10 +140,7 @@ fn to(catalog: &CatalogView, address: &AddrMatch) -> Result<RoaringBitmap, Catal
     }
 }
 
-fn delivered_to(
-    catalog: &CatalogView,
-    address: &AddrMatch,
-) -> Result<RoaringBitmap, CatalogError> {
+fn delivered_to(catalog: &CatalogView, address: &AddrMatch) -> Result<RoaringBitmap, CatalogError> {
     match address {
         AddrMatch::Exact(address) => with(catalog, Facet::DeliveredTo, address.as_bytes()),
         AddrMatch::Domain(domain) => holding(catalog, Facet::DeliveredTo, |held| {

@@ -15,17 +15,47 @@ pub enum Role {
 }
 
 const JUNK: [&str; 12] = [
-    "junk", "spam", "junk e-mail", "junk email", "junk mail", "bulk mail", "unerwünscht",
-    "junk-e-mail", "indésirables", "courrier indésirable", "correo no deseado", "posta indesiderata",
+    "junk",
+    "spam",
+    "junk e-mail",
+    "junk email",
+    "junk mail",
+    "bulk mail",
+    "unerwünscht",
+    "junk-e-mail",
+    "indésirables",
+    "courrier indésirable",
+    "correo no deseado",
+    "posta indesiderata",
 ];
 const TRASH: [&str; 13] = [
-    "trash", "deleted", "deleted items", "deleted messages", "bin", "papierkorb",
-    "gelöschte elemente", "gelöschte objekte", "corbeille", "papelera", "cestino", "lixeira",
+    "trash",
+    "deleted",
+    "deleted items",
+    "deleted messages",
+    "bin",
+    "papierkorb",
+    "gelöschte elemente",
+    "gelöschte objekte",
+    "corbeille",
+    "papelera",
+    "cestino",
+    "lixeira",
     "prullenbak",
 ];
 const SENT: [&str; 12] = [
-    "sent", "sent items", "sent mail", "sent messages", "gesendet", "gesendete elemente",
-    "gesendete objekte", "envoyés", "éléments envoyés", "enviados", "posta inviata", "verzonden items",
+    "sent",
+    "sent items",
+    "sent mail",
+    "sent messages",
+    "gesendet",
+    "gesendete elemente",
+    "gesendete objekte",
+    "envoyés",
+    "éléments envoyés",
+    "enviados",
+    "posta inviata",
+    "verzonden items",
 ];
 
 /// Role of a folder by the last part of its name, without regard to case.

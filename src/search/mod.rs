@@ -1,10 +1,10 @@
 //! Search: a request and a view → ranked, hydrated hits. Reads views, never a mailbox's queue.
 
+mod filter;
 pub mod folders;
 mod hits;
 mod keyword;
 mod plan;
-mod filter;
 pub mod request;
 pub mod snippet;
 mod visibility;

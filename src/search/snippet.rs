@@ -162,8 +162,7 @@ fn window(source: &str, spans: &[Span], patterns: usize, chars_max: usize) -> Sn
     let mut best_score = 0;
     for (first, span) in spans.iter().enumerate() {
         // A character is at least a byte, so this window never holds more than fits.
-        let inside =
-            spans[first..].iter().take_while(|s| s.end <= span.start + chars_max * 3 / 4);
+        let inside = spans[first..].iter().take_while(|s| s.end <= span.start + chars_max * 3 / 4);
         let mut seen = vec![false; patterns];
         let mut total = 0;
         for one in inside {
@@ -175,7 +174,8 @@ fn window(source: &str, spans: &[Span], patterns: usize, chars_max: usize) -> Sn
             (best, best_score) = (first, score);
         }
     }
-    let from = spans.get(best).map_or(0, |span| word_start(source, span.start, chars_max / LEAD_PART));
+    let from =
+        spans.get(best).map_or(0, |span| word_start(source, span.start, chars_max / LEAD_PART));
     render(source, from, spans, chars_max)
 }
 
@@ -229,9 +229,11 @@ fn render(source: &str, from: usize, spans: &[Span], chars_max: usize) -> Snippe
     }
     if cut_at.is_some() {
         // Give up the last, cut word when it is short, and make room for the mark.
-        let keep = text.trim_end().rfind(' ').filter(|s| text.len() - s < 40).unwrap_or_else(|| {
-            text.char_indices().next_back().map_or(0, |(last, _)| last)
-        });
+        let keep = text
+            .trim_end()
+            .rfind(' ')
+            .filter(|s| text.len() - s < 40)
+            .unwrap_or_else(|| text.char_indices().next_back().map_or(0, |(last, _)| last));
         text.truncate(keep);
         text.push('…');
         origin.truncate(text.chars().count().saturating_sub(1));

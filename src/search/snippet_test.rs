@@ -37,7 +37,8 @@ fn window_goes_where_most_words_are() {
 
 #[test]
 fn places_survive_folding_collapsing_and_wide_characters() {
-    let snippet = cut(&message("s", "日本  \n\t Große\u{200b}r   Kessel"), &patterns(&["kessel"]), 60);
+    let snippet =
+        cut(&message("s", "日本  \n\t Große\u{200b}r   Kessel"), &patterns(&["kessel"]), 60);
     assert_eq!(snippet.text, "日本 Großer Kessel");
     assert_eq!(marked(&snippet), ["Kessel"]);
     let folded = cut(&message("s", "Die STRASSE und die Straße"), &patterns(&["strasse"]), 60);
@@ -48,7 +49,8 @@ fn places_survive_folding_collapsing_and_wide_characters() {
 fn inflected_words_phrases_and_pairs_are_marked() {
     let inflected = cut(&message("s", "Two invoices came."), &patterns(&["invoice"]), 60);
     assert_eq!(marked(&inflected), ["invoices"]);
-    let phrase = cut(&message("s", "a cold day, cold radiators"), &patterns(&["cold radiators"]), 60);
+    let phrase =
+        cut(&message("s", "a cold day, cold radiators"), &patterns(&["cold radiators"]), 60);
     assert_eq!(marked(&phrase), ["cold radiators"]);
     let pair = cut(&message("s", "今日は暖房が故障"), &patterns(&["暖房"]), 60);
     assert_eq!(marked(&pair), ["暖房"]);

@@ -101,8 +101,7 @@ impl<'t> Batch<'t> {
         let tables = self.tables;
         let ordinal = ingested.ordinal;
         let key = ordinal.0.to_be_bytes();
-        let prepared =
-            Prepared::new(ordinal, ingested.id, ingested.message_id_conflict, message);
+        let prepared = Prepared::new(ordinal, ingested.id, ingested.message_id_conflict, message);
         self.blocks.push(tables, wtxn, &prepared)?;
         tables.of(Table::Ids).put(wtxn, &ingested.id.0.0.to_be_bytes(), &key)?;
         let raw = threads::first_16(&message.raw_digest);
@@ -174,7 +173,7 @@ impl<'t> Batch<'t> {
             if attachment.by_mime_class {
                 changes.add(Facet::Flag, b"attachment_by_class", ordinal);
             }
-            let class = AttachmentClass::of(&attachment.effective_type);
+            let class = AttachmentClass::of_mime(&attachment.effective_type);
             changes.add(Facet::AttachmentClass, class.name().as_bytes(), ordinal);
             changes.add(Facet::AttachmentType, attachment.effective_type.as_bytes(), ordinal);
             if !attachment.filename.is_empty() {

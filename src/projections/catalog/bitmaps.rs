@@ -144,7 +144,7 @@ fn merge(
         let chunk = (first >> 16) as u16;
         let mut part = RoaringBitmap::new();
         while let Some(ordinal) = rest.next_if(|o| (o >> 16) as u16 == chunk) {
-            part.push(ordinal & 0xffff);
+            part.insert(ordinal & 0xffff);
         }
         key.truncate(value_bytes);
         key.extend_from_slice(&chunk.to_be_bytes());
@@ -233,10 +233,8 @@ pub fn of_range(
     let start = value_key(facet, &first);
     let mut end = value_key(facet, &last);
     end.extend_from_slice(&[0xff; 2]);
-    let range = (
-        std::ops::Bound::Included(start.as_slice()),
-        std::ops::Bound::Included(end.as_slice()),
-    );
+    let range =
+        (std::ops::Bound::Included(start.as_slice()), std::ops::Bound::Included(end.as_slice()));
     for item in tables.of(Table::Bitmaps).range(rtxn, &range)? {
         let (at, bytes) = item?;
         join(&mut joined, &at[at.len().saturating_sub(2)..], bytes)?;

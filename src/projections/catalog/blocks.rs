@@ -72,11 +72,7 @@ impl BlockWriter {
     }
 
     /// Writes the open block; it stays open.
-    pub(super) fn flush(
-        &self,
-        tables: &Tables,
-        wtxn: &mut RwTxn<'_>,
-    ) -> Result<(), CatalogError> {
+    pub(super) fn flush(&self, tables: &Tables, wtxn: &mut RwTxn<'_>) -> Result<(), CatalogError> {
         if self.encoded.is_empty() {
             return Ok(());
         }
@@ -98,7 +94,7 @@ impl BlockWriter {
 
 /// One opened block, so that neighbours in a result list share the decompression.
 #[derive(Debug, Default)]
-pub struct BlockReader {
+pub(super) struct BlockReader {
     first: u32,
     plain: Vec<u8>,
 }
@@ -108,7 +104,7 @@ impl BlockReader {
     ///
     /// # Errors
     /// [`CatalogError`] when the store fails or a block does not decode.
-    pub fn get(
+    pub(super) fn get(
         &mut self,
         tables: &Tables,
         rtxn: &RoTxn<'_, heed::WithoutTls>,

@@ -164,10 +164,7 @@ impl Prepared {
 }
 
 fn people(addresses: &[Address]) -> Vec<Person> {
-    addresses
-        .iter()
-        .map(|a| Person { name: a.name.clone(), address: a.address.clone() })
-        .collect()
+    addresses.iter().map(|a| Person { name: a.name.clone(), address: a.address.clone() }).collect()
 }
 
 fn defect_name(kind: crate::mail::message::DefectKind) -> String {

@@ -79,8 +79,8 @@ pub(super) fn dates(
     if start >= end {
         return Ok(RoaringBitmap::new());
     }
-    let days = start.div_euclid(DAY_MS) + i64::from(start.rem_euclid(DAY_MS) != 0)
-        ..end.div_euclid(DAY_MS);
+    let days =
+        start.div_euclid(DAY_MS) + i64::from(start.rem_euclid(DAY_MS) != 0)..end.div_euclid(DAY_MS);
     if days.start > days.end {
         return single(tables, rtxn, start, end);
     }
@@ -159,12 +159,14 @@ pub(super) fn sizes(
         let (low, high) = ((first + 1).to_be_bytes(), (last - 1).to_be_bytes());
         found |= of_range(tables, rtxn, Facet::SizeClass, low, high)?;
     }
-    let class_edge = |class: u32| (0..=32).fold(0_u64, |edge, bit| {
-        // Smallest size of the class, found bit by bit from above.
-        let candidate = edge | (1_u64 << (32 - bit));
-        let fits = u32::try_from(candidate - 1).is_ok_and(|below| size_class(below) < class);
-        if fits { candidate } else { edge }
-    });
+    let class_edge = |class: u32| {
+        (0..=32).fold(0_u64, |edge, bit| {
+            // Smallest size of the class, found bit by bit from above.
+            let candidate = edge | (1_u64 << (32 - bit));
+            let fits = u32::try_from(candidate - 1).is_ok_and(|below| size_class(below) < class);
+            if fits { candidate } else { edge }
+        })
+    };
     let edge = |class: u32| u32::try_from(class_edge(class)).unwrap_or(u32::MAX);
     let mut scan = |low: u32, high: u32| -> Result<(), CatalogError> {
         let (low, high) = (low.to_be_bytes(), high.to_be_bytes());

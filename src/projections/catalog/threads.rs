@@ -79,10 +79,7 @@ pub(super) fn join(
 ) -> Result<(), CatalogError> {
     let own = id_key(&message.message_id);
     let mut others: Vec<[u8; 16]> = Vec::new();
-    for id in message
-        .in_reply_to
-        .iter()
-        .chain(message.references.iter().rev().take(REFERENCES_MAX))
+    for id in message.in_reply_to.iter().chain(message.references.iter().rev().take(REFERENCES_MAX))
     {
         let key = id_key(id);
         if key != own && !others.contains(&key) {

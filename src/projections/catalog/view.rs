@@ -101,9 +101,7 @@ impl CatalogView {
         key: Vec<u8>,
         load: impl FnOnce(&Tables, &Txn) -> Result<RoaringBitmap, CatalogError>,
     ) -> Result<Arc<RoaringBitmap>, CatalogError> {
-        if let Some(known) =
-            self.decoded.lock().unwrap_or_else(PoisonError::into_inner).get(&key)
-        {
+        if let Some(known) = self.decoded.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
             return Ok(Arc::clone(known));
         }
         let loaded = Arc::new(self.read(load)?);

@@ -142,8 +142,10 @@ impl<'s> Tokens<'s> {
         let start = self.at;
         self.at += c.len_utf8();
         // Voicing marks of half-width kana belong to the character before them.
-        while let Some(mark) =
-            self.source[self.at..].chars().next().filter(|m| matches!(m, '\u{ff9e}' | '\u{ff9f}' | '\u{3099}' | '\u{309a}'))
+        while let Some(mark) = self.source[self.at..]
+            .chars()
+            .next()
+            .filter(|m| matches!(m, '\u{ff9e}' | '\u{ff9f}' | '\u{3099}' | '\u{309a}'))
         {
             self.at += mark.len_utf8();
         }

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
+use tantivy::postings::Postings as _;
 use tantivy::schema::{Field, IndexRecordOption};
-use tantivy::{DocSet as _, Postings as _, TERMINATED};
+use tantivy::{DocSet as _, TERMINATED};
 
 use super::{TextError, TextReader};
 

@@ -126,7 +126,11 @@ impl Collector for TopCollector {
     type Fruit = (Vec<Key>, u64);
     type Child = SegmentTop;
 
-    fn for_segment(&self, _: SegmentOrdinal, segment: &SegmentReader) -> tantivy::Result<SegmentTop> {
+    fn for_segment(
+        &self,
+        _: SegmentOrdinal,
+        segment: &SegmentReader,
+    ) -> tantivy::Result<SegmentTop> {
         Ok(SegmentTop {
             order: self.order,
             best: Best::new(self.limit),
@@ -183,7 +187,11 @@ impl Collector for BitmapCollector {
     type Fruit = RoaringBitmap;
     type Child = SegmentBitmap;
 
-    fn for_segment(&self, _: SegmentOrdinal, segment: &SegmentReader) -> tantivy::Result<SegmentBitmap> {
+    fn for_segment(
+        &self,
+        _: SegmentOrdinal,
+        segment: &SegmentReader,
+    ) -> tantivy::Result<SegmentBitmap> {
         Ok(SegmentBitmap { found: Vec::new(), ordinals: segment.fast_fields().u64("ordinal")? })
     }
 

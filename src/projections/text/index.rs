@@ -7,7 +7,7 @@ use std::path::Path;
 
 use tantivy::indexer::{IndexWriterOptions, LogMergePolicy};
 use tantivy::tokenizer::TextAnalyzer;
-use tantivy::{Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, Searcher, Term};
+use tantivy::{Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, Searcher};
 
 use super::TextError;
 use super::directory::UnsyncedDirectory;
@@ -74,7 +74,7 @@ impl TextIndex {
         self.checkpoint
     }
 
-    /// Adds a message; not seen before [`TextIndex::commit`]. Adding it again replaces it.
+    /// Adds a message; not seen before [`TextIndex::commit`].
     ///
     /// # Errors
     /// [`TextError`].
@@ -143,11 +143,6 @@ impl TextReader {
     #[must_use]
     pub fn messages(&self) -> u64 {
         self.searcher.num_docs()
-    }
-
-    /// Term of an ordinal.
-    pub(super) fn ordinal_term(&self, ordinal: Ordinal) -> Term {
-        Term::from_field_u64(self.fields.ordinal, u64::from(ordinal.0))
     }
 }
 

@@ -87,9 +87,10 @@ impl Pattern {
 fn is_covered(all: &[Token], at: usize, token: &Token) -> bool {
     token.kind == TokenKind::Unigram
         && (all.get(at + 1).is_some_and(|next| next.kind == TokenKind::Bigram)
-            || at.checked_sub(1).and_then(|b| all.get(b)).is_some_and(|before| {
-                before.kind == TokenKind::Bigram && before.end == token.end
-            }))
+            || at
+                .checked_sub(1)
+                .and_then(|b| all.get(b))
+                .is_some_and(|before| before.kind == TokenKind::Bigram && before.end == token.end))
 }
 
 /// Where a pattern may match.
@@ -131,7 +132,10 @@ fn stems(fields: &Fields, word: &str, languages: &[String]) -> Vec<Box<dyn Query
         .filter_map(|language| stem::for_query(language, word))
         .map(|token| {
             let term = Term::from_field_text(fields.stem, &token);
-            boosted(Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs)), Fields::STEM_WEIGHT)
+            boosted(
+                Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs)),
+                Fields::STEM_WEIGHT,
+            )
         })
         .collect()
 }
@@ -193,7 +197,8 @@ mod tests {
         let tokens = |text: &str| shape(text, false).0;
         assert_eq!(tokens("日"), [(0, "日".to_owned())]);
         assert_eq!(tokens("日本語"), [(0, "日本".to_owned()), (1, "本語".to_owned())]);
-        let glued: Vec<_> = [(0, "v2"), (1, "日本"), (3, "x")].map(|(a, t)| (a, t.to_owned())).into();
+        let glued: Vec<_> =
+            [(0, "v2"), (1, "日本"), (3, "x")].map(|(a, t)| (a, t.to_owned())).into();
         assert_eq!(tokens("V2日本x"), glued);
     }
 }
