@@ -7,6 +7,7 @@
 
 mod address;
 pub mod attachment_class;
+mod cursor;
 mod date_values;
 pub mod dates;
 pub mod error;
