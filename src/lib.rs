@@ -1,8 +1,11 @@
 //! Postrider: mail search on a durable event log.
 
+pub mod actors;
+pub mod app;
 pub mod attachment_class;
 pub mod clock;
 pub mod compress;
+pub mod config;
 pub mod events;
 pub mod ids;
 pub mod mail;

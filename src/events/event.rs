@@ -43,7 +43,7 @@ impl Event {
 }
 
 /// Where a message stands: a folder of a source (`import`, `http`, …).
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Placement {
     /// Folder name, `/` between levels.
     pub folder: String,

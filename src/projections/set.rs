@@ -253,17 +253,16 @@ impl ProjectionSet {
         self.catch_up(log)
     }
 
+    /// Lets go of both. Readers may still hold views: their files stay until they are done.
     fn shut(&mut self) -> Result<(), ProjectionError> {
         if let Some(mut text) = self.text.take() {
             text.close_writer()?;
         }
-        if let Some(catalog) = self.catalog.take() {
-            catalog.close();
-        }
+        drop(self.catalog.take());
         Ok(())
     }
 
-    /// Commits, closes and marks both as closed well. Every view must be gone.
+    /// Commits, closes and marks both as closed well.
     ///
     /// # Errors
     /// [`ProjectionError`]; the next opening then checks them.

@@ -1,7 +1,10 @@
 //! A view: text and catalog at one position. Immutable; searches hold it while they run.
 
-use super::catalog::CatalogView;
-use super::text::TextReader;
+use std::path::Path;
+
+use super::ProjectionError;
+use super::catalog::{Catalog, CatalogView};
+use super::text::{TextIndex, TextReader};
 use crate::ids::Seq;
 
 /// What a search reads.
@@ -14,6 +17,15 @@ pub struct View {
 }
 
 impl View {
+    /// A view of generations that nobody writes, without changing a byte of them.
+    ///
+    /// # Errors
+    /// [`ProjectionError`].
+    pub fn open_read_only(catalog: &Path, text: &Path) -> Result<Self, ProjectionError> {
+        let text = TextIndex::open(text, false)?.reader();
+        Ok(Self { catalog: Catalog::open_read_only(catalog)?, text })
+    }
+
     /// Position of the last event in it.
     #[must_use]
     pub fn seq(&self) -> Seq {

@@ -6,6 +6,7 @@
 //! into words, which is the analyser's.
 
 mod address;
+mod cursor;
 mod date_values;
 pub mod dates;
 pub mod error;

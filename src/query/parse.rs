@@ -32,6 +32,7 @@
 use std::borrow::Cow;
 
 use super::ParseOptions;
+use super::cursor::{Cursor, is_value_char, offset};
 use super::error::{FOUND_CHARS_MAX, Fault, QueryError};
 use super::operators::{EXPECTED_NAME, Op};
 use super::tree::{Expr, NEAR_DISTANCE_MAX, Query, Span, TextField, TextKind, TextLeaf};
@@ -55,17 +56,15 @@ const EXPECTED_DISTANCE: &str = "distance as ~<n> (0 to 100)";
 pub fn parse(q: &str, options: &ParseOptions) -> Result<Query, QueryError> {
     // One more than allowed is enough to tell, and leaves something to show as found.
     let chars: Vec<char> = q.chars().take(QUERY_CHARS_MAX + FOUND_CHARS_MAX).collect();
-    let mut parser = Parser { chars, at: 0, leaves: 0, depth: 0, options };
-    if parser.chars.len() > QUERY_CHARS_MAX {
+    let mut parser = Parser { cursor: Cursor { chars, at: 0 }, leaves: 0, depth: 0, options };
+    if parser.cursor.chars.len() > QUERY_CHARS_MAX {
         return Err(parser.refusal(Fault::TooLarge, QUERY_CHARS_MAX, EXPECTED_SHORTER));
     }
     parser.query()
 }
 
 struct Parser<'a> {
-    chars: Vec<char>,
-    /// The next character to read.
-    at: usize,
+    cursor: Cursor,
     leaves: usize,
     depth: usize,
     options: &'a ParseOptions,
@@ -74,14 +73,14 @@ struct Parser<'a> {
 impl Parser<'_> {
     /// `query = ws , [ and_expr ] , ws , EOF ;`
     fn query(&mut self) -> Result<Query, QueryError> {
-        self.skip_ws();
-        let root = if self.peek().is_some() { Some(self.and_expr()?) } else { None };
-        self.skip_ws();
-        if self.peek().is_some() {
+        self.cursor.skip_ws();
+        let root = if self.cursor.peek().is_some() { Some(self.and_expr()?) } else { None };
+        self.cursor.skip_ws();
+        if self.cursor.peek().is_some() {
             // `and_expr` stops early only before a closing bracket.
-            return Err(self.refusal(Fault::Bracket, self.at, "term"));
+            return Err(self.refusal(Fault::Bracket, self.cursor.at, "term"));
         }
-        Ok(Query { root, source_chars: offset(self.chars.len()) })
+        Ok(Query { root, source_chars: offset(self.cursor.chars.len()) })
     }
 
     /// `and_expr = or_expr , { ws1 , or_expr } ;`
@@ -97,21 +96,21 @@ impl Parser<'_> {
     fn or_expr(&mut self) -> Result<Expr, QueryError> {
         let mut operands = vec![self.unary()?];
         loop {
-            let before = self.at;
+            let before = self.cursor.at;
             if !(self.gap()? && self.at_or()) {
-                self.at = before;
+                self.cursor.at = before;
                 return Expr::or(operands).ok_or_else(|| self.no_term());
             }
-            self.at += "OR".len();
-            self.skip_ws();
+            self.cursor.at += "OR".len();
+            self.cursor.skip_ws();
             operands.push(self.unary()?);
         }
     }
 
     /// `unary = [ "-" ] , primary ;`
     fn unary(&mut self) -> Result<Expr, QueryError> {
-        if self.peek() == Some('-') {
-            self.at += 1;
+        if self.cursor.peek() == Some('-') {
+            self.cursor.at += 1;
             return Ok(self.primary()?.negate());
         }
         self.primary()
@@ -119,7 +118,7 @@ impl Parser<'_> {
 
     /// `primary = group | operator | phrase | term ;`
     fn primary(&mut self) -> Result<Expr, QueryError> {
-        match self.peek() {
+        match self.cursor.peek() {
             Some('(') => return self.group(),
             None | Some(')' | '-') => return Err(self.no_term()),
             Some(c) if c.is_whitespace() || self.at_or() => return Err(self.no_term()),
@@ -127,10 +126,10 @@ impl Parser<'_> {
         }
         self.leaves += 1;
         if self.leaves > LEAVES_MAX {
-            return Err(self.refusal(Fault::TooLarge, self.at, EXPECTED_SHORTER));
+            return Err(self.refusal(Fault::TooLarge, self.cursor.at, EXPECTED_SHORTER));
         }
-        let start = self.at;
-        if self.peek() == Some('"') {
+        let start = self.cursor.at;
+        if self.cursor.peek() == Some('"') {
             let kind = self.phrase()?;
             return Ok(self.text(kind, TextField::Any, start));
         }
@@ -144,50 +143,51 @@ impl Parser<'_> {
     /// `group = "(" , ws , and_expr , ws , ")" ;`
     fn group(&mut self) -> Result<Expr, QueryError> {
         if self.depth == DEPTH_MAX {
-            return Err(self.refusal(Fault::TooLarge, self.at, EXPECTED_SHORTER));
+            return Err(self.refusal(Fault::TooLarge, self.cursor.at, EXPECTED_SHORTER));
         }
         self.depth += 1;
-        self.at += 1;
-        self.skip_ws();
+        self.cursor.at += 1;
+        self.cursor.skip_ws();
         let inner = self.and_expr()?;
-        self.skip_ws();
-        if self.peek() != Some(')') {
-            return Err(self.refusal(Fault::Bracket, self.at, "')'"));
+        self.cursor.skip_ws();
+        if self.cursor.peek() != Some(')') {
+            return Err(self.refusal(Fault::Bracket, self.cursor.at, "')'"));
         }
-        self.at += 1;
+        self.cursor.at += 1;
         self.depth -= 1;
         Ok(inner)
     }
 
     /// `op_name , ":"` of `operator`; `None` when the token is a term.
     fn op_name(&mut self) -> Result<Option<Op>, QueryError> {
-        let name_end = self.end_of(self.at, |c| c.is_ascii_alphanumeric() || c == '_');
-        if name_end == self.at || self.chars.get(name_end) != Some(&':') {
+        let name_end =
+            self.cursor.end_of(self.cursor.at, |c| c.is_ascii_alphanumeric() || c == '_');
+        if name_end == self.cursor.at || self.cursor.chars.get(name_end) != Some(&':') {
             return Ok(None);
         }
-        let name = self.slice(self.at, name_end);
+        let name = self.cursor.slice(self.cursor.at, name_end);
         if let Some(op) = Op::from_name(&name) {
-            self.at = name_end + 1;
+            self.cursor.at = name_end + 1;
             return Ok(Some(op));
         }
         if name.contains(|c: char| c.is_ascii_digit()) {
             return Ok(None);
         }
-        let value = self.raw_value(name_end + 1);
-        let mut error = self.refusal(Fault::UnknownOperator, self.at, EXPECTED_NAME);
+        let value = self.cursor.raw_value(name_end + 1);
+        let mut error = self.refusal(Fault::UnknownOperator, self.cursor.at, EXPECTED_NAME);
         error.suggestion = suggest::operator(&name, &value);
         Err(error)
     }
 
     /// `op_value = phrase | value ;`
     fn op_value(&mut self, op: Op, start: usize) -> Result<Expr, QueryError> {
-        let value_start = self.at;
-        match self.peek() {
+        let value_start = self.cursor.at;
+        match self.cursor.peek() {
             Some(c) if is_value_char(c) || c == '"' => {}
             _ => return Err(self.empty_value(op, value_start)),
         }
         if op == Op::Subject {
-            let kind = match self.peek() {
+            let kind = match self.cursor.peek() {
                 Some('"') => self.phrase().map_err(|error| match error.fault {
                     Fault::NoTerm => self.empty_value(op, value_start),
                     _ => error,
@@ -196,13 +196,16 @@ impl Parser<'_> {
             };
             return Ok(self.text(kind, TextField::Subject, start));
         }
-        let text = if self.peek() == Some('"') { self.quoted()? } else { self.value() };
+        let text = if self.cursor.peek() == Some('"') { self.quoted()? } else { self.value() };
         values::filter(op, text.trim(), self.options).map(Expr::Filter).map_err(|refused| {
             QueryError {
                 fault: refused.fault,
                 position: offset(value_start),
                 expected: refused.expected,
-                found: Some(self.slice(value_start, self.at.min(value_start + FOUND_CHARS_MAX))),
+                found: Some(
+                    self.cursor
+                        .slice(value_start, self.cursor.at.min(value_start + FOUND_CHARS_MAX)),
+                ),
                 suggestion: refused.suggestion,
             }
         })
@@ -210,28 +213,29 @@ impl Parser<'_> {
 
     /// `phrase = quoted , [ "~" , digit , { digit } ] ;`
     fn phrase(&mut self) -> Result<TextKind, QueryError> {
-        let open = self.at;
+        let open = self.cursor.at;
         let text = self.quoted()?;
         if text.trim().is_empty() {
             return Err(self.refusal(Fault::NoTerm, open, "term"));
         }
-        if self.peek() != Some('~') {
+        if self.cursor.peek() != Some('~') {
             return Ok(TextKind::Phrase(text));
         }
-        let digits_start = self.at + 1;
-        let digits_end = self.end_of(digits_start, |c| c.is_ascii_digit());
-        let distance = self.slice(digits_start, digits_end).parse::<u32>().ok();
+        let digits_start = self.cursor.at + 1;
+        let digits_end = self.cursor.end_of(digits_start, |c| c.is_ascii_digit());
+        let distance = self.cursor.slice(digits_start, digits_end).parse::<u32>().ok();
         match distance {
             Some(0) => {
-                self.at = digits_end;
+                self.cursor.at = digits_end;
                 Ok(TextKind::Phrase(text))
             }
             Some(distance) if distance <= NEAR_DISTANCE_MAX => {
-                self.at = digits_end;
+                self.cursor.at = digits_end;
                 Ok(TextKind::Near { text, distance })
             }
             _ => {
-                let mut error = self.refusal(Fault::BadDistance, self.at + 1, EXPECTED_DISTANCE);
+                let mut error =
+                    self.refusal(Fault::BadDistance, self.cursor.at + 1, EXPECTED_DISTANCE);
                 if digits_end > digits_start {
                     error.suggestion = Some(NEAR_DISTANCE_MAX.to_string());
                 }
@@ -242,13 +246,13 @@ impl Parser<'_> {
 
     /// `quoted = '"' , { quoted_char } , '"' ;` with escapes resolved.
     fn quoted(&mut self) -> Result<String, QueryError> {
-        let open = self.at;
+        let open = self.cursor.at;
         let mut text = String::new();
         let mut at = open + 1;
-        while let Some(&c) = self.chars.get(at) {
-            match (c, self.chars.get(at + 1)) {
+        while let Some(&c) = self.cursor.chars.get(at) {
+            match (c, self.cursor.chars.get(at + 1)) {
                 ('"', _) => {
-                    self.at = at + 1;
+                    self.cursor.at = at + 1;
                     return Ok(text);
                 }
                 ('\\', Some(&escaped @ ('"' | '\\'))) => {
@@ -263,7 +267,8 @@ impl Parser<'_> {
         }
         let mut error = self.refusal(Fault::OpenQuote, open, "closing '\"'");
         // The whole rest belongs to the quote, white space included.
-        error.found = Some(self.slice(open, self.chars.len().min(open + FOUND_CHARS_MAX)));
+        error.found =
+            Some(self.cursor.slice(open, self.cursor.chars.len().min(open + FOUND_CHARS_MAX)));
         error.suggestion = suggest::quoted(&text);
         Err(error)
     }
@@ -271,7 +276,7 @@ impl Parser<'_> {
     /// `term = ( value_char - "-" ) , { value_char } , [ "*" ] ;` The caller has seen to the first
     /// character; after `subject:` a `-` may lead.
     fn term(&mut self, start: usize) -> Result<TextKind, QueryError> {
-        let term_start = self.at;
+        let term_start = self.cursor.at;
         let mut text = self.value();
         let prefix = text.ends_with('*');
         if prefix {
@@ -283,7 +288,7 @@ impl Parser<'_> {
                     "at least 2 characters before '*'",
                 );
                 if !text.is_empty() {
-                    error.suggestion = Some(self.slice(start, self.at - 1));
+                    error.suggestion = Some(self.cursor.slice(start, self.cursor.at - 1));
                 }
                 return Err(error);
             }
@@ -293,24 +298,19 @@ impl Parser<'_> {
 
     /// `value = value_char , { value_char } ;`
     fn value(&mut self) -> String {
-        let start = self.at;
-        self.at = self.end_of(start, is_value_char);
-        self.slice(start, self.at)
-    }
-
-    /// `ws`
-    fn skip_ws(&mut self) {
-        self.at = self.end_of(self.at, char::is_whitespace);
+        let start = self.cursor.at;
+        self.cursor.at = self.cursor.end_of(start, is_value_char);
+        self.cursor.slice(start, self.cursor.at)
     }
 
     /// `ws1` between two parts: true when another part follows, false at the end of the text or of
     /// the group; an error when two parts touch.
     fn gap(&mut self) -> Result<bool, QueryError> {
-        let end = self.at;
-        self.skip_ws();
-        match self.peek() {
+        let end = self.cursor.at;
+        self.cursor.skip_ws();
+        match self.cursor.peek() {
             None | Some(')') => Ok(false),
-            Some(_) if self.at > end => Ok(true),
+            Some(_) if self.cursor.at > end => Ok(true),
             Some(_) => {
                 let mut error = self.refusal(Fault::NoSpace, end, "space");
                 error.suggestion = self.touching(end);
@@ -321,38 +321,17 @@ impl Parser<'_> {
 
     /// Whether the operator `OR` stands here alone.
     fn at_or(&self) -> bool {
-        self.chars[self.at..].starts_with(&['O', 'R'])
-            && self.chars.get(self.at + 2).is_none_or(|&c| c.is_whitespace() || c == ')')
+        self.cursor.chars.get(self.cursor.at..).is_some_and(|rest| rest.starts_with(&['O', 'R']))
+            && self
+                .cursor
+                .chars
+                .get(self.cursor.at + 2)
+                .is_none_or(|&c| c.is_whitespace() || c == ')')
     }
 
     fn text(&self, kind: TextKind, field: TextField, start: usize) -> Expr {
-        let span = Span { start: offset(start), end: offset(self.at) };
+        let span = Span { start: offset(start), end: offset(self.cursor.at) };
         Expr::Text(TextLeaf { kind, field, span })
-    }
-
-    fn peek(&self) -> Option<char> {
-        self.chars.get(self.at).copied()
-    }
-
-    /// The first place from `start` on whose character does not belong.
-    fn end_of(&self, start: usize, belongs: impl Fn(char) -> bool) -> usize {
-        let rest = self.chars.get(start..).unwrap_or_default();
-        start + rest.iter().take_while(|&&c| belongs(c)).count()
-    }
-
-    fn slice(&self, start: usize, end: usize) -> String {
-        self.chars.get(start..end).unwrap_or_default().iter().collect()
-    }
-
-    /// What stands at `start`, quotes included, for suggestions only: a closed quote, else the
-    /// characters of a value.
-    fn raw_value(&self, start: usize) -> String {
-        let mut end = self.end_of(start, is_value_char);
-        if self.chars.get(start) == Some(&'"') {
-            let inner_end = self.end_of(start + 1, |c| c != '"');
-            end = self.chars.len().min(inner_end + 1);
-        }
-        self.slice(start, end)
     }
 
     fn refusal(
@@ -365,30 +344,23 @@ impl Parser<'_> {
             fault,
             position: offset(position),
             expected: expected.into(),
-            found: self.found(position),
+            found: self.cursor.found(position),
             suggestion: None,
         }
     }
 
-    /// The character at `position` and what follows it up to white space.
-    fn found(&self, position: usize) -> Option<String> {
-        self.chars.get(position)?;
-        let end = self.end_of(position + 1, |c| !c.is_whitespace());
-        Some(self.slice(position, end.min(position + FOUND_CHARS_MAX)))
-    }
-
     fn no_term(&self) -> QueryError {
-        self.refusal(Fault::NoTerm, self.at, "term")
+        self.refusal(Fault::NoTerm, self.cursor.at, "term")
     }
 
     fn empty_value(&self, op: Op, position: usize) -> QueryError {
         let mut error = self.refusal(Fault::EmptyValue, position, "operator value");
         let name = op.name();
-        error.suggestion = if self.chars.get(position) == Some(&'(') {
+        error.suggestion = if self.cursor.chars.get(position) == Some(&'(') {
             Some(format!("({name}:a OR {name}:b)"))
         } else {
-            let next_start = self.end_of(position, char::is_whitespace);
-            let next = self.raw_value(next_start);
+            let next_start = self.cursor.end_of(position, char::is_whitespace);
+            let next = self.cursor.raw_value(next_start);
             let moved = next_start > position && !next.is_empty();
             if moved { suggest::bounded(format!("{name}:{next}")) } else { None }
         };
@@ -398,12 +370,12 @@ impl Parser<'_> {
     /// The remedy for a token that a quote or bracket touches: one quoted text. A leading `-` and
     /// operator name stay outside.
     fn touching(&self, end: usize) -> Option<String> {
-        let before = self.chars.get(..end)?;
+        let before = self.cursor.chars.get(..end)?;
         let start = before.iter().rposition(|&c| !is_value_char(c)).map_or(0, |at| at + 1);
         if start == end {
             return None;
         }
-        let token = self.slice(start, self.end_of(end, |c| !c.is_whitespace()));
+        let token = self.cursor.slice(start, self.cursor.end_of(end, |c| !c.is_whitespace()));
         let (sign, token) = token.strip_prefix('-').map_or(("", &*token), |rest| ("-", rest));
         let (op, text) = match token.split_once(':') {
             Some((name, rest)) if Op::from_name(name).is_some() => (format!("{name}:"), rest),
@@ -411,14 +383,4 @@ impl Parser<'_> {
         };
         suggest::bounded(format!("{sign}{op}{}", print::quoted(text)))
     }
-}
-
-/// `value_char = char - ( whitespace | '"' | "(" | ")" ) ;`
-pub(super) fn is_value_char(c: char) -> bool {
-    !c.is_whitespace() && !matches!(c, '"' | '(' | ')')
-}
-
-/// A place in the text; it fits, since texts are bounded by [`QUERY_CHARS_MAX`].
-fn offset(at: usize) -> u32 {
-    u32::try_from(at).unwrap_or(u32::MAX)
 }

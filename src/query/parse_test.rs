@@ -92,6 +92,7 @@ fn tokens_that_only_resemble_operators_are_terms() {
 #[test]
 fn prefixes_phrases_and_distances() {
     assert_eq!(text("inv*").kind, TextKind::Term { text: "inv".into(), prefix: true });
+    assert_eq!(canonical("OR*"), "OR*", "was printed as a phrase");
     assert_eq!(text("ab**").kind, TextKind::Term { text: "ab*".into(), prefix: true });
     assert_eq!(text(r#""a \"b\" \\ \c ""#).kind, TextKind::Phrase(r#"a "b" \ \c "#.into()));
     assert_eq!(canonical(r#""\c""#), r#""\\c""#);

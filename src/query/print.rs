@@ -9,8 +9,8 @@
 use std::fmt::{self, Display, Formatter, Write};
 
 use super::address::looks_like_domain;
+use super::cursor::is_value_char;
 use super::operators::Op;
-use super::parse::is_value_char;
 use super::tree::{
     AddrMatch, Direction, Expr, Filter, Has, Place, Query, State, TextField, TextKind, TextLeaf,
     TypeMatch,
@@ -104,7 +104,7 @@ fn is_typable(text: &str, prefix: bool, field: TextField) -> bool {
             let letters = |c: char| c.is_ascii_alphabetic() || c == '_';
             !name.is_empty() && (name.chars().all(letters) || Op::from_name(name).is_some())
         });
-        !(operator_like || text.starts_with('-') || text == "OR")
+        !(operator_like || text.starts_with('-') || text == "OR" && !prefix)
     };
     !text.is_empty()
         && text.chars().all(is_value_char)

@@ -10,5 +10,6 @@ pub mod snippet;
 mod visibility;
 
 pub use hits::MailboxOwner;
+pub(crate) use hits::{States, rfc3339, thread_id};
 pub use keyword::search;
 pub use request::{Hit, SearchError, SearchRequest, SearchResponse, Sort};

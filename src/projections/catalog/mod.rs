@@ -19,7 +19,7 @@ mod view;
 use std::path::Path;
 use std::sync::Arc;
 
-use heed::{Env, EnvOpenOptions, RoTxn, RwTxn, WithoutTls};
+use heed::{Env, EnvFlags, EnvOpenOptions, RoTxn, RwTxn, WithoutTls};
 
 use self::people::PeopleText;
 use self::tables::{Table, Tables, from_be_u32};
@@ -126,6 +126,20 @@ impl Catalog {
             Counters::load(&tables, &rtxn)?
         };
         Ok(Self { env, tables, people: Arc::default(), counters })
+    }
+
+    /// A view of a catalog that nobody writes, without changing a byte of it.
+    ///
+    /// # Errors
+    /// [`CatalogError`].
+    pub fn open_read_only(dir: &Path) -> Result<CatalogView, CatalogError> {
+        let mut options = EnvOpenOptions::new().read_txn_without_tls();
+        options.map_size(MAP_BYTES).max_dbs(Table::ALL.len() as u32);
+        #[expect(unsafe_code, reason = "LMDB maps a file: the directory lock keeps writers out")]
+        let env = unsafe { options.flags(EnvFlags::READ_ONLY).open(dir)? };
+        let tables = Tables::open(&env)?;
+        let counters = Counters::load(&tables, &env.read_txn()?)?;
+        CatalogView::new(&env, tables, Arc::default(), counters)
     }
 
     /// Position of the last event applied.

@@ -109,6 +109,28 @@ impl Tables {
             .map(|done| Self(done.unwrap_commit()))
     }
 
+    /// Opens all tables of an environment that is only read.
+    pub(super) fn open(env: &Env<WithoutTls>) -> heed::Result<Self> {
+        let rtxn = env.read_txn()?;
+        env.clone()
+            .open_databases_and_commit(rtxn, |opener, rtxn| {
+                let mut handles = Vec::with_capacity(Table::ALL.len());
+                for table in Table::ALL {
+                    let name = table.name();
+                    handles.push(
+                        opener.open_database::<Bytes, Bytes>(rtxn, Some(name))?.ok_or_else(
+                            || heed::Error::Io(std::io::Error::other("a table is missing")),
+                        )?,
+                    );
+                }
+                let handles: [_; Table::ALL.len()] = handles
+                    .try_into()
+                    .map_err(|_| heed::Error::Io(std::io::Error::other("table count")))?;
+                Ok::<_, heed::Error>(CommitOrAbort::<_, ()>::Commit(handles))
+            })
+            .map(|done| Self(done.unwrap_commit()))
+    }
+
     /// One table.
     #[must_use]
     pub fn of(&self, table: Table) -> Database<'static, Bytes, Bytes> {

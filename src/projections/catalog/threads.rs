@@ -43,7 +43,19 @@ pub fn holders(
     rtxn: &RoTxn<'_, WithoutTls>,
     message_id: &str,
 ) -> Result<Vec<u32>, CatalogError> {
-    let value = tables.of(Table::MessageIds).get(rtxn, &id_key(message_id))?;
+    holders_by_key(tables, rtxn, &id_key(message_id))
+}
+
+/// [`holders`] by the key of the Message-ID.
+///
+/// # Errors
+/// [`CatalogError`] when the store fails.
+pub fn holders_by_key(
+    tables: &Tables,
+    rtxn: &RoTxn<'_, WithoutTls>,
+    key: &[u8; 16],
+) -> Result<Vec<u32>, CatalogError> {
+    let value = tables.of(Table::MessageIds).get(rtxn, key)?;
     Ok(value.map(|v| parse(v).1).unwrap_or_default())
 }
 

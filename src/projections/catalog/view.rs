@@ -220,13 +220,30 @@ impl CatalogView {
         self.read(|tables, txn| threads::holders(tables, txn, message_id))
     }
 
-    /// The message with these raw bytes.
+    /// Ordinals of the messages whose Message-ID has this key ([`threads::id_key`]).
     ///
     /// # Errors
     /// [`CatalogError`].
-    pub fn by_raw_digest(&self, digest: &[u8; 32]) -> Result<Option<Ordinal>, CatalogError> {
+    pub fn by_message_id_key(&self, key: &[u8; 16]) -> Result<Vec<u32>, CatalogError> {
+        self.read(|tables, txn| threads::holders_by_key(tables, txn, key))
+    }
+
+    /// Whether a message stands in a place.
+    ///
+    /// # Errors
+    /// [`CatalogError`].
+    pub fn is_placed(&self, ordinal: Ordinal, at: &Placement) -> Result<bool, CatalogError> {
+        let value = super::apply::placement_value(at);
+        Ok(self.with(Facet::Placement, &value)?.contains(ordinal.0))
+    }
+
+    /// The message whose raw bytes have this digest, first half.
+    ///
+    /// # Errors
+    /// [`CatalogError`].
+    pub fn by_raw_key(&self, key: &[u8; 16]) -> Result<Option<Ordinal>, CatalogError> {
         self.read(|tables, txn| {
-            let value = tables.of(Table::RawDigests).get(txn, &threads::first_16(digest))?;
+            let value = tables.of(Table::RawDigests).get(txn, key)?;
             Ok(value.and_then(from_be_u32).map(Ordinal))
         })
     }

@@ -1,0 +1,281 @@
+//! The directory: finds a mailbox or wakes it, and lets the longest unused go.
+//!
+//! Wakes when a door wants a mailbox, when an opening is done, and when an actor of a mailbox
+//! dies. Openings may take long (a replay) and run beside each other; callers of the same mailbox
+//! wait together. Holds handles only, no mail.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
+use tokio::sync::{Semaphore, oneshot, watch};
+
+use super::admission::MAILBOX_REQUESTS_MAX;
+use super::log_writer;
+use super::mailbox::{self, MailboxActor};
+use super::projector::{self, Projector, Published, WriterPool, report};
+use crate::clock::SharedClock;
+use crate::events::Log;
+use crate::ids::{MailboxNo, Seq};
+use crate::projections::set::ProjectionSet;
+
+/// What a door needs to use a mailbox.
+#[derive(Clone)]
+pub struct MailboxHandle {
+    /// Whose.
+    pub mailbox: MailboxNo,
+    /// Its actor.
+    pub actor: ActorRef<mailbox::Request>,
+    /// Its projector.
+    pub projector: ActorRef<projector::Request>,
+    /// Its views.
+    pub published: Published,
+    /// Position of the last acknowledged event.
+    pub acknowledged: Arc<AtomicU64>,
+    /// Places in its queue.
+    pub admission: Arc<Semaphore>,
+}
+
+impl MailboxHandle {
+    /// Position of the last acknowledged event.
+    #[must_use]
+    pub fn head(&self) -> Seq {
+        Seq(self.acknowledged.load(Ordering::SeqCst))
+    }
+}
+
+/// Why a mailbox could not be woken; plain text, shared by all who waited.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("mailbox cannot be opened: {0}")]
+pub struct OpenError(pub String);
+
+type Opened = Result<MailboxHandle, OpenError>;
+
+/// Requests to the directory.
+pub enum Request {
+    /// Give me this mailbox.
+    Open(MailboxNo, oneshot::Sender<Opened>),
+    /// An opening is done.
+    Ready(MailboxNo, Box<Result<Opening, OpenError>>),
+    /// Close every mailbox, then answer.
+    CloseAll(oneshot::Sender<()>),
+}
+
+/// What an opening brought.
+pub struct Opening {
+    set: ProjectionSet,
+    sealer: crate::events::log::Sealer,
+    next_ordinal: crate::ids::Ordinal,
+}
+
+/// See the module.
+pub struct Directory;
+
+/// What the directory is started with.
+#[derive(Clone)]
+pub struct Arguments {
+    /// The truth.
+    pub log: Arc<Log>,
+    /// Where mailboxes have their directories.
+    pub mailboxes_dir: PathBuf,
+    /// Where appends go.
+    pub log_writer: ActorRef<log_writer::Request>,
+    /// Time and randomness.
+    pub clock: SharedClock,
+    /// Mailboxes kept open.
+    pub open_max: usize,
+    /// Text writers open at once.
+    pub writers_max: usize,
+}
+
+/// State of the actor.
+pub struct State {
+    arguments: Arguments,
+    writers: Arc<WriterPool>,
+    open: HashMap<MailboxNo, (MailboxHandle, u64)>,
+    waiting: HashMap<MailboxNo, Vec<oneshot::Sender<Opened>>>,
+    uses: u64,
+}
+
+/// Directory of a mailbox's projections.
+#[must_use]
+pub fn mailbox_dir(mailboxes_dir: &std::path::Path, mailbox: MailboxNo) -> PathBuf {
+    mailboxes_dir.join(format!("{:08}", mailbox.0))
+}
+
+fn open(arguments: &Arguments, mailbox: MailboxNo) -> Result<Opening, OpenError> {
+    let text = |e: &dyn std::error::Error| OpenError(e.to_string());
+    let dir = mailbox_dir(&arguments.mailboxes_dir, mailbox);
+    let (mut set, aside) =
+        ProjectionSet::open(&dir, &arguments.log, mailbox).map_err(|e| text(&e))?;
+    report(mailbox, &aside);
+    let sealer = arguments.log.sealer(mailbox).map_err(|e| text(&e))?;
+    let next_ordinal = set.view().map_err(|e| text(&e))?.catalog.next_ordinal();
+    Ok(Opening { set, sealer, next_ordinal })
+}
+
+impl State {
+    async fn start(
+        &self,
+        myself: &ActorRef<Request>,
+        mailbox: MailboxNo,
+        opening: Opening,
+    ) -> Opened {
+        let text = |e: ractor::SpawnErr| OpenError(e.to_string());
+        let (publish, published) = watch::channel(None);
+        let acknowledged = Arc::new(AtomicU64::new(opening.sealer.head().0));
+        let (projector, _) = Projector::spawn_linked(
+            None,
+            Projector,
+            projector::Arguments {
+                mailbox,
+                dir: mailbox_dir(&self.arguments.mailboxes_dir, mailbox),
+                log: Arc::clone(&self.arguments.log),
+                set: opening.set,
+                publish,
+                writers: Arc::clone(&self.writers),
+            },
+            myself.get_cell(),
+        )
+        .await
+        .map_err(text)?;
+        let (actor, _) = MailboxActor::spawn_linked(
+            None,
+            MailboxActor,
+            mailbox::Arguments {
+                sealer: opening.sealer,
+                next_ordinal: opening.next_ordinal,
+                published: published.clone(),
+                acknowledged: Arc::clone(&acknowledged),
+                log_writer: self.arguments.log_writer.clone(),
+                projector: projector.clone(),
+                clock: Arc::clone(&self.arguments.clock),
+            },
+            myself.get_cell(),
+        )
+        .await
+        .map_err(text)?;
+        let admission = Arc::new(Semaphore::new(MAILBOX_REQUESTS_MAX));
+        Ok(MailboxHandle { mailbox, actor, projector, published, acknowledged, admission })
+    }
+
+    /// Lets the longest unused mailbox go when too many are open.
+    async fn make_room(&mut self) {
+        while self.open.len() >= self.arguments.open_max.max(1) {
+            // One that has requests on the way stays.
+            let idle = self
+                .open
+                .iter()
+                .filter(|(_, (h, _))| h.admission.available_permits() == MAILBOX_REQUESTS_MAX)
+                .min_by_key(|(_, (_, used))| *used)
+                .map(|(mailbox, _)| *mailbox);
+            let Some(mailbox) = idle else { return };
+            if let Some((handle, _)) = self.open.remove(&mailbox) {
+                close(handle).await;
+            }
+        }
+    }
+}
+
+/// Stops a mailbox's actors in order: no more appends, then everything applied and closed.
+async fn close(handle: MailboxHandle) {
+    let _ = handle.actor.drain_and_wait(None).await;
+    let (reply, closed) = oneshot::channel();
+    if handle.projector.cast(projector::Request::Close(reply)).is_ok() {
+        let _ = closed.await;
+    }
+}
+
+impl Actor for Directory {
+    type Msg = Request;
+    type State = State;
+    type Arguments = Arguments;
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<Request>,
+        arguments: Arguments,
+    ) -> Result<State, ActorProcessingErr> {
+        let writers = WriterPool::new(arguments.writers_max.max(1));
+        let (open, waiting) = (HashMap::new(), HashMap::new());
+        Ok(State { arguments, writers, open, waiting, uses: 0 })
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<Request>,
+        request: Request,
+        state: &mut State,
+    ) -> Result<(), ActorProcessingErr> {
+        match request {
+            Request::Open(mailbox, reply) => {
+                state.uses += 1;
+                let now = state.uses;
+                if let Some((handle, used)) = state.open.get_mut(&mailbox) {
+                    *used = now;
+                    let _ = reply.send(Ok(handle.clone()));
+                    return Ok(());
+                }
+                let waiting = state.waiting.entry(mailbox).or_default();
+                waiting.push(reply);
+                if waiting.len() == 1 {
+                    state.make_room().await;
+                    let arguments = state.arguments.clone();
+                    tokio::task::spawn_blocking(move || {
+                        let opened = Box::new(open(&arguments, mailbox));
+                        let _ = myself.cast(Request::Ready(mailbox, opened));
+                    });
+                }
+            }
+            Request::Ready(mailbox, opening) => {
+                let opened = match *opening {
+                    Ok(opening) => state.start(&myself, mailbox, opening).await,
+                    Err(error) => Err(error),
+                };
+                if let Ok(handle) = &opened {
+                    state.open.insert(mailbox, (handle.clone(), state.uses));
+                }
+                for reply in state.waiting.remove(&mailbox).unwrap_or_default() {
+                    let _ = reply.send(opened.clone());
+                }
+            }
+            Request::CloseAll(reply) => {
+                for (_, (handle, _)) in std::mem::take(&mut state.open) {
+                    close(handle).await;
+                }
+                let _ = reply.send(());
+            }
+        }
+        Ok(())
+    }
+
+    async fn handle_supervisor_evt(
+        &self,
+        _: ActorRef<Request>,
+        event: SupervisionEvent,
+        state: &mut State,
+    ) -> Result<(), ActorProcessingErr> {
+        let dead = match &event {
+            SupervisionEvent::ActorFailed(cell, error) => {
+                tracing::error!(
+                    "an actor of a mailbox failed, it is opened anew when used: {error}"
+                );
+                cell.get_id()
+            }
+            SupervisionEvent::ActorTerminated(cell, ..) => cell.get_id(),
+            _ => return Ok(()),
+        };
+        let owner = state
+            .open
+            .iter()
+            .find(|(_, (h, _))| h.actor.get_id() == dead || h.projector.get_id() == dead)
+            .map(|(mailbox, _)| *mailbox);
+        if let Some((handle, _)) = owner.and_then(|mailbox| state.open.remove(&mailbox)) {
+            // What the other one still holds is durable; opening anew catches up from the log.
+            close(handle).await;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,332 @@
+//! The use cases, in process: what the command line and HTTP call, and what a host program embeds.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), postrider::app::Error> {
+//! use postrider::app::Postrider;
+//! use postrider::config::Config;
+//! use postrider::search::SearchRequest;
+//!
+//! let config = Config { data_dir: "mail-data".into(), ..Config::default() };
+//! let postrider = Postrider::open(config).await?;
+//! let account = postrider.import("main", &["inbox.mbox".into()], Default::default()).await?;
+//! println!("{} stored, {} already there", account.stored, account.already_there);
+//! let request = SearchRequest { q: "from:ada boiler".into(), ..SearchRequest::default() };
+//! for hit in postrider.search("main", &request).await?.hits {
+//!     println!("{} {}", hit.date, hit.subject.unwrap_or_default());
+//! }
+//! postrider.close().await;
+//! # Ok(())
+//! # }
+//! ```
+
+mod error;
+mod import;
+mod ingest;
+mod offline;
+mod show;
+mod status;
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+pub use error::{Error, Fault};
+pub use import::{Account, ImportFailure, ImportOptions, ImportProgress};
+pub use ingest::{IngestOutcome, IngestRequest};
+pub use offline::search_closed;
+pub use show::{AttachmentOut, ShownMessage};
+pub use status::{Health, MailboxStatus, Status};
+
+use crate::actors::{Actors, MailboxHandle, Running, projector};
+use crate::clock::{SharedClock, SystemClock};
+use crate::config::Config;
+use crate::events::event::MailboxConfigured;
+use crate::events::registry::{Identity, Registry, Tenant};
+use crate::events::{Event, Log, LogOptions};
+use crate::ids::{IdentityId, Seq, TenantId};
+use crate::projections::view::View;
+use crate::search::{MailboxOwner, SearchRequest, SearchResponse};
+
+/// Name of the mailbox that is used when none is named.
+pub const MAILBOX_DEFAULT: &str = "main";
+/// Longest name of a mailbox, characters.
+pub const MAILBOX_NAME_CHARS_MAX: usize = 64;
+
+/// An open data directory with its actors. Cheap to clone; close one of the clones to end it.
+#[derive(Clone)]
+pub struct Postrider {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    config: Config,
+    clock: SharedClock,
+    log: Arc<Log>,
+    running: Running,
+    registry: RwLock<Registry>,
+    /// Held as long as the directory is open.
+    _lock: File,
+}
+
+/// Takes the data directory for this process alone.
+fn lock(data_dir: &Path) -> Result<File, Error> {
+    let io = |source| Error::Io { path: data_dir.to_owned(), source };
+    std::fs::create_dir_all(data_dir).map_err(io)?;
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(data_dir.join("LOCK"))
+        .map_err(io)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(std::fs::TryLockError::WouldBlock) => Err(Error::InUse(data_dir.to_owned())),
+        Err(std::fs::TryLockError::Error(source)) => Err(io(source)),
+    }
+}
+
+impl Postrider {
+    /// Opens or creates a data directory.
+    ///
+    /// # Errors
+    /// [`Error::InUse`] when another process holds it; otherwise what its stores say.
+    pub async fn open(config: Config) -> Result<Self, Error> {
+        Self::open_with_clock(config, Arc::new(SystemClock)).await
+    }
+
+    /// [`Postrider::open`] with time and randomness of the caller's.
+    ///
+    /// # Errors
+    /// As [`Postrider::open`].
+    pub async fn open_with_clock(config: Config, clock: SharedClock) -> Result<Self, Error> {
+        config.validate()?;
+        let dir = config.data_dir.clone();
+        let (held, log, registry) = blocking(move || {
+            let held = lock(&dir)?;
+            offline::forget(&dir)?;
+            let log = Log::open(&dir.join("truth"), LogOptions::default())?;
+            let registry = log.registry()?;
+            Ok::<_, Error>((held, log, registry))
+        })
+        .await??;
+        let log = Arc::new(log);
+        let running = Actors {
+            log: Arc::clone(&log),
+            mailboxes_dir: config.data_dir.join("mailboxes"),
+            clock: Arc::clone(&clock),
+            open_max: config.open_mailboxes_max,
+            writers_max: config.text_writers_max,
+            budget_bytes: config.ingest_budget_bytes,
+        }
+        .start()
+        .await?;
+        let registry = RwLock::new(registry);
+        let inner = Inner { config, clock, log, running, registry, _lock: held };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// The settings in force.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.inner.config
+    }
+
+    /// Stops everything in order; what was acknowledged is durable, what was applied is committed.
+    pub async fn close(self) {
+        let inner = self.inner;
+        inner.running.clone().stop().await;
+        let noted = blocking(move || offline::remember(&inner)).await;
+        if !matches!(noted, Ok(Ok(()))) {
+            tracing::warn!("the next one-shot search will open the whole directory");
+        }
+    }
+
+    fn registry(&self) -> Registry {
+        self.inner.registry.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// All mailboxes, in order of their identifiers.
+    #[must_use]
+    pub fn identities(&self) -> Vec<Identity> {
+        self.registry().identities
+    }
+
+    /// A mailbox by identity or name.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchMailbox`].
+    pub fn identity(&self, id_or_name: &str) -> Result<Identity, Error> {
+        self.registry().identity(id_or_name).cloned().ok_or(Error::NoSuchMailbox)
+    }
+
+    /// A mailbox by name, made when it does not exist yet, with a tenant on first use.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a name that cannot be one; otherwise what the store says.
+    pub async fn ensure_identity(&self, name: &str) -> Result<Identity, Error> {
+        if let Ok(known) = self.identity(name) {
+            return Ok(known);
+        }
+        let chars = name.chars().count();
+        let plain = !name.chars().any(|c| c.is_control() || c == '/' || c == '\\');
+        if !(1..=MAILBOX_NAME_CHARS_MAX).contains(&chars)
+            || !plain
+            || name.starts_with("idn_")
+            || name.trim() != name
+        {
+            return Err(Error::Invalid {
+                path: "mailbox",
+                message: format!(
+                    "must be 1 to {MAILBOX_NAME_CHARS_MAX} characters without slashes, controls \
+                     or blanks around it, and not begin with idn_"
+                ),
+            });
+        }
+        let inner = Arc::clone(&self.inner);
+        let name = name.to_owned();
+        blocking(move || {
+            let mut registry = inner.registry.write().unwrap_or_else(PoisonError::into_inner);
+            if let Some(known) = registry.identity(&name) {
+                return Ok(known.clone());
+            }
+            let created_ms = inner.clock.now_ms();
+            let millis = u64::try_from(created_ms).unwrap_or(0);
+            let tenant = match registry.tenants.first() {
+                Some(tenant) => tenant.id,
+                None => {
+                    let tenant = Tenant {
+                        id: TenantId::from_parts(millis, inner.clock.random_bits()),
+                        name: "default".into(),
+                        time_zone: inner.config.time_zone.clone(),
+                        created_ms,
+                    };
+                    inner.log.put_tenant(&tenant)?;
+                    registry.tenants.push(tenant.clone());
+                    tenant.id
+                }
+            };
+            let identity = Identity {
+                id: IdentityId::from_parts(millis, inner.clock.random_bits()),
+                tenant,
+                name,
+                mailbox: registry.next_mailbox(),
+                created_ms,
+            };
+            inner.log.put_identity(&identity)?;
+            registry.identities.push(identity.clone());
+            registry.identities.sort_by_key(|i| i.id);
+            Ok(identity)
+        })
+        .await?
+    }
+
+    /// Declares the owner's addresses: mail from them counts as outbound.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for something that is no address; otherwise what the mailbox says.
+    pub async fn configure(&self, mailbox: &str, own: &[String]) -> Result<Seq, Error> {
+        let own_addresses = own
+            .iter()
+            .map(|address| crate::mail::address_normal(address))
+            .collect::<Option<Vec<_>>>()
+            .ok_or_else(|| Error::Invalid {
+                path: "address",
+                message: "must be an address like ada@example.org".into(),
+            })?;
+        let event = Event::MailboxConfigured(MailboxConfigured { own_addresses });
+        self.record(mailbox, event).await
+    }
+
+    fn time_zone(&self, identity: &Identity) -> jiff::tz::TimeZone {
+        let registry = self.registry();
+        let name = registry.tenant_of(identity).map_or("UTC", |t| t.time_zone.as_str());
+        jiff::tz::TimeZone::get(name).unwrap_or(jiff::tz::TimeZone::UTC)
+    }
+
+    async fn handle(&self, identity: &Identity) -> Result<MailboxHandle, Error> {
+        Ok(self.inner.running.mailbox(identity.mailbox).await?)
+    }
+
+    /// A view that holds everything acknowledged before this call.
+    async fn view(&self, handle: &MailboxHandle) -> Result<Arc<View>, Error> {
+        let head = handle.head();
+        let mut published = handle.published.clone();
+        let current = |view: &Option<Arc<View>>| view.as_ref().is_some_and(|v| v.seq() >= head);
+        if !current(&published.borrow()) {
+            handle.projector.cast(projector::Request::Flush).map_err(|_| Error::Gone)?;
+        }
+        let waited_ms = self.inner.config.view_wait_ms;
+        let view =
+            tokio::time::timeout(Duration::from_millis(waited_ms), published.wait_for(current))
+                .await
+                .map_err(|_| Error::Timeout { waited_ms })?
+                .map_err(|_| Error::Gone)?
+                .clone();
+        view.ok_or(Error::Gone)
+    }
+
+    /// Searches a mailbox; sees everything acknowledged before the call.
+    ///
+    /// # Errors
+    /// [`Error::Query`] and [`Error::Invalid`] for what was asked, [`Error::Timeout`] when the
+    /// index does not catch up.
+    pub async fn search(
+        &self,
+        mailbox: &str,
+        request: &SearchRequest,
+    ) -> Result<SearchResponse, Error> {
+        request.validate()?;
+        let identity = self.identity(mailbox)?;
+        let handle = self.handle(&identity).await?;
+        let view = self.view(&handle).await?;
+        let zone = self.time_zone(&identity);
+        let now_ms = self.inner.clock.now_ms();
+        let owner = MailboxOwner { identity: identity.id };
+        let request = request.clone();
+        let answer =
+            blocking(move || crate::search::search(&view, &owner, &request, &zone, now_ms));
+        Ok(answer.await??)
+    }
+
+    /// Builds all projections of a mailbox from zero. `progress` hears positions reached, of
+    /// [`MailboxStatus::head_seq`].
+    ///
+    /// # Errors
+    /// [`Error::Rebuild`]; the old generation then still serves.
+    pub async fn rebuild(&self, mailbox: &str, progress: projector::Progress) -> Result<(), Error> {
+        let handle = self.handle(&self.identity(mailbox)?).await?;
+        let (reply, rebuilt) = tokio::sync::oneshot::channel();
+        handle
+            .projector
+            .cast(projector::Request::Rebuild(progress, reply))
+            .map_err(|_| Error::Gone)?;
+        rebuilt.await.map_err(|_| Error::Gone)?.map_err(Error::Rebuild)
+    }
+
+    /// Writes canonical text of both projections of a mailbox: equal for equal content.
+    ///
+    /// # Errors
+    /// [`Error::Io`] when the writer fails.
+    pub async fn dump(
+        &self,
+        mailbox: &str,
+        mut out: impl std::io::Write + Send + 'static,
+    ) -> Result<(), Error> {
+        let handle = self.handle(&self.identity(mailbox)?).await?;
+        let view = self.view(&handle).await?;
+        blocking(move || {
+            view.catalog.dump(&mut out)?;
+            view.text.dump(&mut out).map_err(crate::projections::ProjectionError::from)?;
+            Ok(out.flush().map_err(crate::projections::ProjectionError::from)?)
+        })
+        .await?
+    }
+}
+
+/// Runs what may block where it may.
+async fn blocking<R: Send + 'static>(
+    work: impl FnOnce() -> R + Send + 'static,
+) -> Result<R, Error> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| Error::Gone)
+}

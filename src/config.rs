@@ -1,0 +1,148 @@
+//! Every setting with its unit, default and limit. Read from TOML by the program; a host of the
+//! library fills the struct.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// Settings of one data directory and its server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Where everything is kept. Default: the platform's data directory, `postrider` below it.
+    pub data_dir: PathBuf,
+    /// Address of the HTTP door. Default: 127.0.0.1:7700. Anything but loopback is warned about.
+    pub listen: SocketAddr,
+    /// Further names under which a browser may address the server (Host check); default none.
+    pub host_names: Vec<String>,
+    /// Mailboxes kept open at once, 1 to 500. Default 200.
+    pub open_mailboxes_max: usize,
+    /// Text writers open at once, 1 to 8; each takes up to 150 MB while it writes. Default 2.
+    pub text_writers_max: usize,
+    /// Mail on its way between a door and the projections, bytes, at least 1 MiB. Default 64 MiB.
+    pub ingest_budget_bytes: usize,
+    /// Largest message taken in, bytes, at most 128 MiB. Default 64 MiB.
+    pub message_bytes_max: usize,
+    /// Time a search waits for acknowledged mail to become searchable, ms. Default 5,000.
+    pub view_wait_ms: u64,
+    /// IANA zone of the tenant made on first use. Default: the system's zone, else UTC.
+    pub time_zone: String,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            data_dir: default_data_dir(),
+            listen: SocketAddr::from(([127, 0, 0, 1], 7_700)),
+            host_names: Vec::new(),
+            open_mailboxes_max: 200,
+            text_writers_max: 2,
+            ingest_budget_bytes: 64 << 20,
+            message_bytes_max: 64 << 20,
+            view_wait_ms: 5_000,
+            time_zone: jiff::tz::TimeZone::system()
+                .iana_name()
+                .map_or_else(|| "UTC".to_owned(), str::to_owned),
+        }
+    }
+}
+
+fn default_data_dir() -> PathBuf {
+    directories::ProjectDirs::from("", "", "postrider")
+        .map_or_else(|| PathBuf::from("postrider-data"), |dirs| dirs.data_dir().to_owned())
+}
+
+/// Why a configuration is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("{path}: {source}")]
+    Read {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The file is not the TOML expected.
+    #[error("{path}: {message}")]
+    Parse {
+        /// Which file.
+        path: PathBuf,
+        /// Place and reason.
+        message: String,
+    },
+    /// A value is out of its range.
+    #[error("{name} must be {allowed}")]
+    Range {
+        /// Which setting.
+        name: &'static str,
+        /// What is allowed.
+        allowed: &'static str,
+    },
+}
+
+impl Config {
+    /// Reads a TOML file.
+    ///
+    /// # Errors
+    /// [`ConfigError`].
+    pub fn from_file(path: &Path) -> Result<Self, ConfigError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
+        let config: Self = toml::from_str(&text)
+            .map_err(|e| ConfigError::Parse { path: path.to_owned(), message: e.to_string() })?;
+        config.validate()?;
+        Ok(config)
+    }
+
+    /// Refuses values out of their ranges.
+    ///
+    /// # Errors
+    /// [`ConfigError::Range`].
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let checks = [
+            ((1..=500).contains(&self.open_mailboxes_max), "open_mailboxes_max", "1 to 500"),
+            ((1..=8).contains(&self.text_writers_max), "text_writers_max", "1 to 8"),
+            (self.ingest_budget_bytes >= 1 << 20, "ingest_budget_bytes", "at least 1048576"),
+            (
+                (1..=128 << 20).contains(&self.message_bytes_max),
+                "message_bytes_max",
+                "1 to 134217728",
+            ),
+            (
+                jiff::tz::TimeZone::get(&self.time_zone).is_ok(),
+                "time_zone",
+                "an IANA zone name such as Europe/Berlin",
+            ),
+        ];
+        for (holds, name, allowed) in checks {
+            if !holds {
+                return Err(ConfigError::Range { name, allowed });
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_and_out_of_range_settings_are_refused_by_name() {
+        let dir = tempfile::tempdir().expect("temp dir");
+        let path = dir.path().join("postrider.toml");
+        for (text, expected) in [
+            ("text_writers_max = 99", "text_writers_max must be 1 to 8"),
+            ("time_zone = \"Mars/Base\"", "time_zone must be an IANA zone"),
+            ("colour = 1", "unknown field `colour`"),
+        ] {
+            std::fs::write(&path, text).expect("written");
+            let error = Config::from_file(&path).expect_err("refused").to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+        std::fs::write(&path, "listen = \"127.0.0.1:9\"\n").expect("written");
+        assert_eq!(Config::from_file(&path).expect("fine").listen.port(), 9);
+    }
+}
