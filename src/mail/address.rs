@@ -164,7 +164,8 @@ impl Reader<'_> {
                 _ => self.mailbox.phrase.push(b),
             }
         }
-        if self.bytes.get(self.at) == Some(&b'@') && self.mailbox.phrase[start..].contains(&b' ') {
+        let inside = String::from_utf8_lossy(&self.mailbox.phrase[start..]);
+        if self.bytes.get(self.at) == Some(&b'@') && !is_dot_atom(&inside) {
             self.mailbox.phrase.insert(start, b'"');
             self.mailbox.phrase.push(b'"');
         }
