@@ -271,7 +271,7 @@ fn part_of<'a>(
             } else {
                 default
             }
-            .to_owned()
+            .to_owned();
         }
     }
     let disposition =
