@@ -60,6 +60,16 @@ pub(super) struct Collected {
     pub(super) seen: Seen,
 }
 
+impl Collected {
+    /// Nothing was found that a person could read or open.
+    fn is_empty(&self) -> bool {
+        self.attachments.is_empty()
+            && self.drafts.iter().all(|d| match &d.content {
+                Content::Plain(text) | Content::Html(text) => text.trim().is_empty(),
+            })
+    }
+}
+
 /// What a leaf is for.
 enum Role {
     Text,
@@ -91,6 +101,30 @@ pub(super) fn collect(tree: &Tree<'_>, level: usize, out: &mut Collected) {
         } else {
             leaf(tree, index, level, out);
         }
+    }
+    if out.is_empty() {
+        rescue(tree, out);
+    }
+}
+
+/// A structure so broken that all its parts are empty: what stands around them is kept as text.
+fn rescue(tree: &Tree<'_>, out: &mut Collected) {
+    let body = tree.whole_body;
+    let is_multipart = tree.parts.first().is_some_and(|p| p.is_container);
+    let says_something = |bytes: &[u8]| bytes.iter().any(u8::is_ascii_alphanumeric);
+    let last_delimiter = memchr::memmem::rfind(body, b"\n--").unwrap_or(0);
+    let epilogue = &body[header::line_at(body, last_delimiter + 1).1..];
+    if is_multipart && (tree.boundary_damaged || says_something(epilogue)) && says_something(body) {
+        let input = &body[..body.len().min(TEXT_INPUT_BYTES_MAX)];
+        let mut found = Found::default();
+        let text = plain_text::clean(charset::decode(input, None, None).text, &mut found);
+        out.defects.push(DefectKind::BoundaryDamaged, "0");
+        out.flags.parse_degraded = true;
+        out.drafts.push(Draft {
+            content: Content::Plain(text),
+            alternative: None,
+            place: "0".to_owned(),
+        });
     }
 }
 

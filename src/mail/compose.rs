@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use super::attachment;
 use super::collect::{Collected, Content, Draft};
 use super::html;
 use super::message::DefectKind;
@@ -53,6 +54,9 @@ pub(super) fn compose(collected: &mut Collected) -> Composed {
                 }
                 if append(&mut out, &rendered.text, &rendered.cuts, collected, &draft.place) {
                     first_source.get_or_insert(true);
+                } else if source.bytes().any(|b| b.is_ascii_alphanumeric()) {
+                    // Pictures or scripts only: no text, but nothing is thrown away.
+                    collected.attachments.push(attachment::silent_html(source));
                 }
             }
             Content::Plain(_) => {}

@@ -296,7 +296,7 @@ impl State {
             }
             match name {
                 "blockquote" if !element.hidden => {
-                    self.pen.quotes = self.pen.quotes.saturating_sub(1)
+                    self.pen.quotes = self.pen.quotes.saturating_sub(1);
                 }
                 "pre" => self.pre = self.pre.saturating_sub(1),
                 _ => {}

@@ -87,13 +87,13 @@ fn declarations(look: &mut Look, parent_px: f32, style: &str) -> bool {
             "position" => positioned |= value == "absolute" || value == "fixed",
             "left" | "right" | "top" | "bottom" => off |= pixels.is_some_and(|p| p <= -999.0),
             "text-indent" | "margin-left" | "margin-top" => {
-                hidden |= pixels.is_some_and(|p| p <= -999.0)
+                hidden |= pixels.is_some_and(|p| p <= -999.0);
             }
             "clip" => hidden |= value.starts_with("rect(") && rect_is_empty(&value),
             "clip-path" => {
                 hidden |= value.starts_with("inset(50%")
                     || value.starts_with("inset(100%")
-                    || value == "circle(0)"
+                    || value == "circle(0)";
             }
             _ => {}
         }

@@ -36,11 +36,11 @@ fn is_english(text: &str) -> bool {
     let (mut words, mut hits, mut kinds) = (0u32, 0u32, 0u32);
     for word in text.split(|c: char| !c.is_alphabetic()).filter(|w| !w.is_empty()) {
         words += 1;
-        if word.len() <= 5 && word.is_ascii() {
-            if let Some(i) = WORDS.iter().position(|w| w.eq_ignore_ascii_case(word)) {
-                hits += 1;
-                kinds |= 1 << i;
-            }
+        if word.len() <= 5
+            && let Some(i) = WORDS.iter().position(|w| w.eq_ignore_ascii_case(word))
+        {
+            hits += 1;
+            kinds |= 1 << i;
         }
         if words == 160 {
             break;

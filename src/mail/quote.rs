@@ -100,18 +100,16 @@ impl<'a> Cutter<'a> {
             }
             let Some(range) = cuts.get(cut) else { break };
             // A line belongs to a cut when its text begins inside.
-            if range.start < end && range.start <= start {
-                if self.states[i] == State::Kept {
-                    if i > 0 && self.states[i - 1] == State::Kept {
-                        self.attribution_above(i);
-                    }
-                    if self.forward_from.is_none()
-                        && mark::separator(self.lines[i]) == Some(Separator::Forward)
-                    {
-                        self.forward_from = Some(i);
-                    }
-                    self.states[i] = State::Dropped;
+            if range.start <= start && self.states[i] == State::Kept {
+                if i > 0 && self.states[i - 1] == State::Kept {
+                    self.attribution_above(i);
                 }
+                if self.forward_from.is_none()
+                    && mark::separator(self.lines[i]) == Some(Separator::Forward)
+                {
+                    self.forward_from = Some(i);
+                }
+                self.states[i] = State::Dropped;
             }
             start = end;
         }

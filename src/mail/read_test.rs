@@ -198,6 +198,21 @@ fn archived_addresses_are_unmasked() {
     );
 }
 
+#[test]
+fn a_page_of_pictures_is_kept_as_an_attachment() {
+    let m = mail("Content-Type: text/html\n\n<img src=http://x.org/a.gif>\n");
+    assert_eq!((m.text.as_str(), m.attachments.len()), ("", 1));
+    assert!(!m.attachments[0].by_disposition && !m.attachments[0].by_mime_class);
+}
+
+#[test]
+fn text_outside_of_empty_parts_is_rescued() {
+    let m = mail("Content-Type: multipart/mixed; boundary=b\n\n--b\n\n--b--\nall of it is here\n");
+    assert!(m.text.contains("all of it is here") && m.flags.parse_degraded);
+    let m = mail("Content-Type: multipart/mixed; boundary=b\n\nno parts\n--b--\n");
+    assert!(m.text.contains("no parts"));
+}
+
 proptest::proptest! {
     #[test]
     fn no_bytes_panic(raw in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..600)) {
