@@ -11,6 +11,8 @@ use fjall::{
     CompressionType, Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable as _,
 };
 
+use tokio::sync::oneshot;
+
 use super::codec::{self, ChainDigest, Recorded};
 use super::key_store::KeyStore;
 use super::registry::{self, Identity, Registry, Tenant};
@@ -47,6 +49,8 @@ pub struct Log {
     registry: Keyspace,
     keys: KeyStore,
     dir: PathBuf,
+    /// Dropped after the stores: whoever waits at the other end may open the directory again.
+    _closed: Option<oneshot::Sender<()>>,
 }
 
 /// Everything one mailbox appends at once: all of it becomes durable, or none.
@@ -163,7 +167,14 @@ impl Log {
         let events = db.keyspace("events", small)?;
         let content = db.keyspace("content", sealed)?;
         let registry = db.keyspace("registry", small)?;
-        Ok(Self { db, events, content, registry, keys, dir: dir.to_owned() })
+        Ok(Self { db, events, content, registry, keys, dir: dir.to_owned(), _closed: None })
+    }
+
+    /// Resolves (to an error) when the last owner has let go and the stores are closed.
+    pub fn closed(&mut self) -> oneshot::Receiver<()> {
+        let (closing, closed) = oneshot::channel();
+        self._closed = Some(closing);
+        closed
     }
 
     /// Where it lies.

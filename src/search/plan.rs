@@ -16,9 +16,8 @@ use crate::projections::catalog::bitmaps::Facet;
 use crate::projections::text::query::{Pattern, Scope, TextQuery};
 use crate::projections::view::View;
 use crate::query::dates::{ResolvedDate, ResolvedQuery};
-use crate::query::leaves::Composition;
+use crate::query::leaves::{Composition, named, positive_text};
 use crate::query::tree::{Expr, TextField, TextKind, TextLeaf};
-use crate::query::{named, positive_text};
 
 type Node = Expr<ResolvedDate>;
 

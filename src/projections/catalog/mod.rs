@@ -18,6 +18,7 @@ mod view;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use heed::{Env, EnvFlags, EnvOpenOptions, RoTxn, RwTxn, WithoutTls};
 
@@ -32,6 +33,9 @@ use crate::ids::Seq;
 const MAP_BYTES: usize = 32 << 30;
 /// Concurrent readers of one catalog.
 const READERS_MAX: u32 = 512;
+
+/// How long an opening waits for readers of an earlier one.
+const CLOSING_WAIT: Duration = Duration::from_secs(10);
 
 /// Part of the generation's name: changes whenever stored shapes or derivation rules change.
 pub const FINGERPRINT: u32 = 1;
@@ -113,6 +117,10 @@ impl Catalog {
     /// [`CatalogError`]: set the directory aside and replay.
     pub fn open(dir: &Path, check: bool) -> Result<Self, CatalogError> {
         std::fs::create_dir_all(dir)?;
+        // A search may still hold a view of the environment as it was open before.
+        if let Some(closing) = heed::env_closing_event(dir.canonicalize()?) {
+            closing.wait_timeout(CLOSING_WAIT);
+        }
         let mut options = EnvOpenOptions::new().read_txn_without_tls();
         options.map_size(MAP_BYTES).max_dbs(Table::ALL.len() as u32).max_readers(READERS_MAX);
         #[expect(unsafe_code, reason = "LMDB maps a file: the directory lock keeps others out")]
