@@ -3,10 +3,12 @@
 pub mod actors;
 pub mod app;
 pub mod attachment_class;
+pub mod cli;
 pub mod clock;
 pub mod compress;
 pub mod config;
 pub mod events;
+pub mod http;
 pub mod ids;
 pub mod mail;
 pub mod projections;

@@ -1,0 +1,250 @@
+//! The command line as clap reads it: commands, options, help. Nothing is done here.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+
+use crate::app::MAILBOX_DEFAULT;
+use crate::ids::MessageId;
+use crate::search::Sort;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    done (a search that finds nothing is done too)
+  1    done, but something failed: see the account
+  2    the command, the query or an argument is wrong
+  3    the surroundings: directory in use, disk, no server
+  4    a fault of Postrider
+  130  interrupted; what was taken in stays
+
+A server that holds the data directory is found and used by itself.
+
+Examples:
+  postrider import ~/Mail
+  postrider search from:ada boiler
+  postrider serve";
+
+/// Mail search beside your mail.
+#[derive(Debug, Parser)]
+#[command(name = "postrider", version, about, after_help = EXIT_CODES)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    pub(super) global: Global,
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+/// Options of every command.
+#[derive(Debug, Args)]
+pub(super) struct Global {
+    /// Where mail and indexes are kept [default: the platform's data directory]
+    #[arg(long, global = true, env = "POSTRIDER_DATA", value_name = "DIR")]
+    pub(super) data_dir: Option<PathBuf>,
+    /// Settings in TOML; --data-dir goes before its data_dir
+    #[arg(long, global = true, env = "POSTRIDER_CONFIG", value_name = "FILE")]
+    pub(super) config: Option<PathBuf>,
+    /// Answer in JSON, for programs
+    #[arg(long, global = true)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Take in mail from mbox files, Maildirs, message files and Takeout, also gzipped
+    ///
+    /// What lies at a path is told by its content. Running the same import again continues it:
+    /// what is there already is not stored twice, but gets folders and labels that are new.
+    /// Nothing is changed where the mail comes from.
+    #[command(after_help = "Examples:
+  postrider import ~/Mail
+  postrider import --mailbox work --label old archive.mbox
+  postrider --json import takeout.mbox.gz")]
+    Import(Import),
+    /// Find messages
+    ///
+    /// Words are joined by blanks and must all be found; operators such as from:, subject:,
+    /// after:, has:attachment, in: and label: narrow the search, a leading - leaves out, OR gives
+    /// alternatives. docs/query.md has all of it.
+    #[command(
+        disable_help_flag = true,
+        after_help = "Examples:
+  postrider search boiler quote
+  postrider search from:ada after:2025-01-01 -label:done --sort newest
+  postrider search '\"rain cap\" OR chimney' --limit 50 --json"
+    )]
+    Search(Search),
+    /// Show one message: headers, text, attachments
+    #[command(after_help = "Examples:
+  postrider show msg_01J9Z3K8V4QW7X2M5N6P8R0T1V
+  postrider show msg_01J9Z3K8V4QW7X2M5N6P8R0T1V --raw > message.eml")]
+    Show(Show),
+    /// Tell how the mailboxes are: messages, positions, sizes on disk
+    #[command(after_help = "Examples:
+  postrider status
+  postrider status --json")]
+    Status,
+    /// Build the indexes again from the log of mail
+    ///
+    /// The old indexes serve until the new ones are complete. Mail itself is not touched.
+    #[command(after_help = "Examples:
+  postrider rebuild
+  postrider rebuild --mailbox work
+  postrider rebuild --all")]
+    Rebuild(Rebuild),
+    /// Write the content of the indexes as text, the same for the same mail
+    #[command(after_help = "Examples:
+  postrider dump > before.txt
+  postrider dump --mailbox work | sha256sum")]
+    Dump(OfMailbox),
+    /// Say which addresses are yours: mail from them counts as sent
+    ///
+    /// The list replaces the one before.
+    #[command(after_help = "Example:
+  postrider own-address ada@example.org ada@work.example")]
+    OwnAddress(OwnAddress),
+    /// Serve search over HTTP until interrupted
+    ///
+    /// Writes server.json into the data directory, by which the other commands find it.
+    #[command(after_help = "Examples:
+  postrider serve
+  postrider serve --listen 127.0.0.1:8080")]
+    Serve(Serve),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct OfMailbox {
+    /// Name or identity of the mailbox
+    #[arg(long, default_value = MAILBOX_DEFAULT, value_name = "NAME")]
+    pub(super) mailbox: String,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Import {
+    /// Files and directories of mail
+    #[arg(required = true, value_name = "PATH")]
+    pub(super) paths: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(super) of: OfMailbox,
+    /// Put everything into this folder instead of the one the source names
+    #[arg(long, value_name = "F")]
+    pub(super) folder: Option<String>,
+    /// Label every message; may be repeated
+    #[arg(long = "label", value_name = "L")]
+    pub(super) labels: Vec<String>,
+    /// Name of the source, for placements [default: import]
+    #[arg(long, value_name = "S")]
+    pub(super) source: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Search {
+    /// The query; several words are joined by blanks
+    #[arg(value_name = "QUERY", allow_hyphen_values = true)]
+    pub(super) query: Vec<String>,
+    #[command(flatten)]
+    pub(super) of: OfMailbox,
+    /// Messages to show
+    #[arg(long, default_value_t = 10, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(super) limit: u32,
+    /// What comes first [default: relevance with words in the query, else newest]
+    #[arg(long)]
+    pub(super) sort: Option<SortBy>,
+    /// Find quarantined mail too
+    #[arg(long)]
+    pub(super) include_quarantined: bool,
+    /// Mark the words found in the text shown
+    #[arg(long)]
+    pub(super) highlight: bool,
+    /// Print help (no short form: `-h…` may be a word to leave out)
+    #[arg(long, action = ArgAction::Help)]
+    pub(super) help: Option<bool>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(super) enum SortBy {
+    /// Best match
+    Relevance,
+    /// Latest first
+    Newest,
+    /// Earliest first
+    Oldest,
+}
+
+impl From<SortBy> for Sort {
+    fn from(sort: SortBy) -> Self {
+        match sort {
+            SortBy::Relevance => Self::Relevance,
+            SortBy::Newest => Self::Newest,
+            SortBy::Oldest => Self::Oldest,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Show {
+    /// Identifier of the message, as a search gives it
+    #[arg(value_name = "MSG_ID")]
+    pub(super) id: MessageId,
+    #[command(flatten)]
+    pub(super) of: OfMailbox,
+    /// The message as it came in, byte for byte (made harmless on a terminal)
+    #[arg(long, conflicts_with = "json")]
+    pub(super) raw: bool,
+    /// Only what its author wrote anew, without quotes
+    #[arg(long, conflicts_with = "raw")]
+    pub(super) new_text: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Rebuild {
+    /// Every mailbox
+    #[arg(long)]
+    pub(super) all: bool,
+    /// Name or identity of the mailbox
+    #[arg(long, default_value = MAILBOX_DEFAULT, conflicts_with = "all", value_name = "NAME")]
+    pub(super) mailbox: String,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct OwnAddress {
+    /// All addresses of the owner
+    #[arg(required = true, value_name = "ADDRESS")]
+    pub(super) addresses: Vec<String>,
+    #[command(flatten)]
+    pub(super) of: OfMailbox,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Serve {
+    /// Address to listen on [default: listen of the settings, else 127.0.0.1:7700]
+    #[arg(long, value_name = "ADDR")]
+    pub(super) listen: Option<SocketAddr>,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound_and_every_command_has_examples() {
+        Arguments::command().debug_assert();
+        for command in Arguments::command().get_subcommands() {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.starts_with("Example"), "{}", command.get_name());
+            assert!(command.get_about().is_some(), "{}", command.get_name());
+        }
+    }
+
+    #[test]
+    fn what_begins_with_a_hyphen_is_part_of_the_query() {
+        let line = ["postrider", "search", "boiler", "-has:attachment", "-from:x", "--limit", "3"];
+        let Command::Search(search) = Arguments::parse_from(line).command else {
+            panic!("a search");
+        };
+        assert_eq!(search.query, ["boiler", "-has:attachment", "-from:x"]);
+        assert_eq!(search.limit, 3);
+    }
+}
