@@ -232,9 +232,15 @@ struct Seen {
 
 impl Seen {
     fn message(&mut self, name: &str, raw: &[u8]) {
-        let started = Instant::now();
-        let message = read(raw, &ReadHints::default());
-        let nanos = started.elapsed().as_nanos();
+        // Best of several when figures are wanted: other processes must not count.
+        let times = if std::env::var_os("POSTRIDER_CORPORA_VERBOSE").is_some() { 5 } else { 1 };
+        let mut nanos = u128::MAX;
+        let mut message = Message::default();
+        for _ in 0..times {
+            let started = Instant::now();
+            message = read(raw, &ReadHints::default());
+            nanos = nanos.min(started.elapsed().as_nanos());
+        }
         self.messages += 1;
         self.bytes += raw.len() as u64;
         self.nanos += nanos;

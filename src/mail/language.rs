@@ -9,6 +9,8 @@ use whatlang::Lang;
 const LOOK_BYTES: usize = 2048;
 /// Fewest letters that are worth a verdict.
 const LETTERS_MIN: usize = 20;
+/// Fewest letters of a text in plain ASCII that profiles are asked about.
+const ASCII_LETTERS_MIN: usize = 40;
 
 /// Code of the language (ISO 639-1 where there is one), `None` when it cannot be told.
 pub(super) fn detect(text: &str) -> Option<&'static str> {
@@ -17,11 +19,24 @@ pub(super) fn detect(text: &str) -> Option<&'static str> {
         end -= 1;
     }
     let text = &text[..end];
-    if text.chars().filter(|c| c.is_alphabetic()).take(LETTERS_MIN).count() < LETTERS_MIN {
+    let (mut letters, mut marks) = (0usize, 0usize);
+    for c in text.chars().filter(|c| !c.is_whitespace()) {
+        if c.is_alphabetic() {
+            letters += 1;
+        } else {
+            marks += 1;
+        }
+    }
+    if letters < LETTERS_MIN {
         return None;
     }
     if let Some(language) = by_small_words(text) {
         return Some(language);
+    }
+    // Program text, links, encoded bytes: one mark in four is no prose. A few ASCII words are told
+    // wrongly more often than rightly.
+    if marks * 3 > letters || (text.is_ascii() && letters < ASCII_LETTERS_MIN) {
+        return None;
     }
     let info = whatlang::detect(text)?;
     info.is_reliable().then(|| code(info.lang()))
@@ -31,7 +46,7 @@ pub(super) fn detect(text: &str) -> Option<&'static str> {
 const FAST: [&str; 8] = ["en", "de", "fr", "es", "it", "nl", "pt", "sv"];
 
 /// The language whose small words make up one word in eight (three different ones, five in all),
-/// twice as many as of any other; in a short note in English two and one in five will do.
+/// twice as many as of any other; in a short note in English two and one in seven will do.
 fn by_small_words(text: &str) -> Option<&'static str> {
     let mut words = 0u32;
     let mut hits = [0u32; FAST.len()];
@@ -59,8 +74,10 @@ fn by_small_words(text: &str) -> Option<&'static str> {
     let second = (0..FAST.len()).filter(|&i| i != best).map(|i| hits[i]).max()?;
     let (hits, kinds) = (hits[best], kinds[best]);
     let clear = hits >= second * 2;
-    let enough = hits >= 5 && kinds >= 3 && hits * 8 >= words;
-    let short_english = best == 0 && words <= 40 && kinds >= 2 && hits * 5 >= words;
+    let enough = (hits >= 5 && kinds >= 3 && hits * 8 >= words)
+        // Prose between lines of program text: fewer in all, but many different ones.
+        || (hits >= 7 && kinds >= 5 && hits * 20 >= words);
+    let short_english = best == 0 && words <= 40 && kinds >= 2 && hits * 7 >= words;
     (clear && (enough || short_english)).then(|| FAST[best])
 }
 
