@@ -117,6 +117,44 @@ fn the_oracle_agrees() {
     assert!(exceeded.is_empty(), "more disagreements than explained: {exceeded:#?}");
 }
 
+/// Languages against `lang.tsv` (another detector): of the messages where both name one, at least 98
+/// in 100 agree; at least 90 in 100 get a language at all where the other is sure.
+#[test]
+fn the_languages_agree() {
+    let Some(root) = std::env::var_os("POSTRIDER_CORPORA").map(PathBuf::from) else {
+        println!("no languages were read: POSTRIDER_CORPORA is not set");
+        return;
+    };
+    let base = root.join("spamassassin");
+    let Ok(table) = fs::read_to_string(base.join("lang.tsv")) else {
+        println!("no languages were read: there is no spamassassin/lang.tsv");
+        return;
+    };
+    let (mut same, mut other, mut none) = (0, 0, 0);
+    for line in table.lines().skip(1) {
+        let columns: Vec<&str> = line.split('\t').collect();
+        let [file, theirs, sure, ..] = columns.as_slice() else { continue };
+        let Ok(bytes) = fs::read(base.join(file)) else { continue };
+        if *theirs == "-" || sure.parse::<f32>().is_ok_and(|s| s < 0.9) {
+            continue;
+        }
+        match read(&bytes, &ReadHints::default()).language {
+            Some(ours) if ours == *theirs => same += 1,
+            Some(ours) => {
+                other += 1;
+                if std::env::var_os("POSTRIDER_CORPORA_VERBOSE").is_some() {
+                    println!("    {file}: {ours}, not {theirs}");
+                }
+            }
+            None => none += 1,
+        }
+    }
+    println!("languages: {same} agree, {other} differ, {none} without one");
+    assert!(same > 0, "lang.tsv names no file that exists");
+    assert!(other * 50 <= same, "{other} of {same} languages differ");
+    assert!(none * 10 <= same, "{none} messages without a language");
+}
+
 /// Where our reading differs from the oracle's, by kind.
 fn disagreements(
     m: &Message,
@@ -194,9 +232,15 @@ struct Seen {
 
 impl Seen {
     fn message(&mut self, name: &str, raw: &[u8]) {
-        let started = Instant::now();
-        let message = read(raw, &ReadHints::default());
-        let nanos = started.elapsed().as_nanos();
+        // Best of several when figures are wanted: other processes must not count.
+        let times = if std::env::var_os("POSTRIDER_CORPORA_VERBOSE").is_some() { 5 } else { 1 };
+        let mut nanos = u128::MAX;
+        let mut message = Message::default();
+        for _ in 0..times {
+            let started = Instant::now();
+            message = read(raw, &ReadHints::default());
+            nanos = nanos.min(started.elapsed().as_nanos());
+        }
         self.messages += 1;
         self.bytes += raw.len() as u64;
         self.nanos += nanos;

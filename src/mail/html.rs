@@ -13,12 +13,13 @@ use html5ever::tokenizer::{
 };
 use html5ever::{LocalName, tendril::StrTendril};
 
+use super::html_element::Sort;
 use super::html_style::{self, Look};
 use super::html_text::Pen;
 use super::invisible::{self, Seen};
 
 /// Most HTML that is read, bytes; the rest is left out.
-const INPUT_BYTES_MAX: usize = 4 * 1024 * 1024;
+pub(super) const INPUT_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Most text that is written, bytes.
 const TEXT_BYTES_MAX: usize = 512 * 1024;
 /// Deepest nesting that is followed; deeper elements inherit from this depth.
@@ -346,7 +347,9 @@ impl State {
                 .unwrap_or(s)
                 .to_ascii_lowercase()
         };
-        if !shown.is_empty() && bare(shown) != bare(url) {
+        // A long text is no address: spares comparing it again for each link around it.
+        let is_long = shown.len() > URL_BYTES_MAX;
+        if !shown.is_empty() && (is_long || bare(shown) != bare(url)) {
             self.pen.text(" ");
             self.pen.word(&format!("({url})"));
         }
@@ -355,83 +358,6 @@ impl State {
 
 fn attribute<'a>(tag: &'a Tag, name: &str) -> Option<&'a str> {
     tag.attrs.iter().find(|a| &*a.name.local == name).map(|a| &*a.value)
-}
-
-/// What matters about an element's name, told once per tag.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sort {
-    Inline,
-    Void,
-    /// Starts and ends a line.
-    Block,
-    /// A block that has nothing inside.
-    Rule,
-    Paragraph,
-    Item,
-    List,
-    Term,
-    TermList,
-    Cell,
-    Row,
-    Table,
-    /// tbody, thead, tfoot, body, html: closed from anywhere.
-    Frame,
-    Anchor,
-    Option,
-    Select,
-}
-
-impl Sort {
-    fn of(name: &str) -> Self {
-        match name {
-            "area" | "base" | "br" | "col" | "embed" | "img" | "input" | "link" | "meta"
-            | "param" | "source" | "track" | "wbr" => Self::Void,
-            "hr" => Self::Rule,
-            "p" => Self::Paragraph,
-            "li" => Self::Item,
-            "ul" | "ol" => Self::List,
-            "dd" | "dt" => Self::Term,
-            "dl" => Self::TermList,
-            "td" | "th" => Self::Cell,
-            "tr" => Self::Row,
-            "table" => Self::Table,
-            "tbody" | "thead" | "tfoot" | "body" | "html" => Self::Frame,
-            "a" => Self::Anchor,
-            "option" => Self::Option,
-            "select" => Self::Select,
-            "address" | "article" | "aside" | "blockquote" | "center" | "div" | "fieldset"
-            | "figure" | "footer" | "form" | "h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "header"
-            | "main" | "nav" | "pre" | "section" | "caption" | "textarea" => Self::Block,
-            _ => Self::Inline,
-        }
-    }
-
-    fn is_block(self) -> bool {
-        !matches!(self, Self::Inline | Self::Void | Self::Cell | Self::Anchor)
-    }
-
-    /// HTML lets the end tag of some elements be left out: which one the start of this one ends,
-    /// unless something that `stops` lies between.
-    fn ends(self) -> Option<Self> {
-        match self {
-            Self::Item | Self::Cell | Self::Row | Self::Term | Self::Option | Self::Anchor => {
-                Some(self)
-            }
-            _ if self.is_block() => Some(Self::Paragraph),
-            _ => None,
-        }
-    }
-
-    fn stops(self, ended: Self) -> bool {
-        match ended {
-            Self::Item => matches!(self, Self::List | Self::Cell | Self::Table),
-            Self::Cell => matches!(self, Self::Row | Self::Table),
-            Self::Row => self == Self::Table,
-            Self::Term => matches!(self, Self::TermList | Self::Cell | Self::Table),
-            Self::Option => self == Self::Select,
-            _ => matches!(self, Self::Cell | Self::Table),
-        }
-    }
 }
 
 /// Elements that mailers wrap quoted mail in.
