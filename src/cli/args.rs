@@ -3,11 +3,13 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::app::MAILBOX_DEFAULT;
 use crate::ids::MessageId;
 use crate::search::Sort;
+
+use super::words;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -66,13 +68,10 @@ pub(super) enum Command {
     /// Words are joined by blanks and must all be found; operators such as from:, subject:,
     /// after:, has:attachment, in: and label: narrow the search, a leading - leaves out, OR gives
     /// alternatives. docs/query.md has all of it.
-    #[command(
-        disable_help_flag = true,
-        after_help = "Examples:
+    #[command(after_help = "Examples:
   postrider search boiler quote
   postrider search from:ada after:2025-01-01 -label:done --sort newest
-  postrider search '\"rain cap\" OR chimney' --limit 50 --json"
-    )]
+  postrider search '\"rain cap\" OR chimney' --limit 50 --json")]
     Search(Search),
     /// Show one message: headers, text, attachments
     #[command(after_help = "Examples:
@@ -140,7 +139,7 @@ pub(super) struct Import {
 #[derive(Debug, Args)]
 pub(super) struct Search {
     /// The query; several words are joined by blanks
-    #[arg(value_name = "QUERY", allow_hyphen_values = true)]
+    #[arg(value_name = "QUERY", value_parser = words::unmark)]
     pub(super) query: Vec<String>,
     #[command(flatten)]
     pub(super) of: OfMailbox,
@@ -156,9 +155,6 @@ pub(super) struct Search {
     /// Mark the words found in the text shown
     #[arg(long)]
     pub(super) highlight: bool,
-    /// Print help (no short form: `-h…` may be a word to leave out)
-    #[arg(long, action = ArgAction::Help)]
-    pub(super) help: Option<bool>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -236,15 +232,5 @@ mod tests {
             assert!(help.starts_with("Example"), "{}", command.get_name());
             assert!(command.get_about().is_some(), "{}", command.get_name());
         }
-    }
-
-    #[test]
-    fn what_begins_with_a_hyphen_is_part_of_the_query() {
-        let line = ["postrider", "search", "boiler", "-has:attachment", "-from:x", "--limit", "3"];
-        let Command::Search(search) = Arguments::parse_from(line).command else {
-            panic!("a search");
-        };
-        assert_eq!(search.query, ["boiler", "-has:attachment", "-from:x"]);
-        assert_eq!(search.limit, 3);
     }
 }

@@ -24,6 +24,7 @@ mod show;
 mod status;
 mod table;
 mod traces;
+mod words;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -40,7 +41,7 @@ const END_WAIT: Duration = Duration::from_secs(2);
 /// Reads the command line, does what it says, and tells how it ended.
 #[must_use]
 pub fn run() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = Arguments::parse_from(words::mark(std::env::args_os()));
     let json = arguments.global.json;
     match execute(arguments) {
         Ok(exit) => exit.into(),

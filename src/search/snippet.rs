@@ -223,7 +223,7 @@ fn render(source: &str, from: usize, spans: &[Span], chars_max: usize) -> Snippe
             break;
         }
         if std::mem::take(&mut space) {
-            push(' ', at, &mut text);
+            push(' ', at - 1, &mut text);
         }
         push(c, at, &mut text);
     }
