@@ -47,6 +47,11 @@ impl Client {
         })
     }
 
+    /// Where it is, as a URL.
+    pub(super) fn origin(&self) -> &str {
+        &self.origin
+    }
+
     /// Whether a server answers at all.
     pub(super) async fn answers(&self) -> bool {
         self.send(Method::GET, "/healthz", Bytes::new()).await.is_ok()
