@@ -42,7 +42,8 @@ fn write_mbox(path: &Path) {
     let mut state = 7;
     for n in 0..MESSAGES {
         let parent = random(&mut state) % (n + 1);
-        let body: String = (0..60).map(|_| format!("word{} ", random(&mut state) % 5_000)).collect();
+        let body: String =
+            (0..60).map(|_| format!("word{} ", random(&mut state) % 5_000)).collect();
         write!(
             out,
             "From ada@x.test Tue Mar 11 10:00:00 2025\nFrom: Ada <ada{}@x.test>\n\
@@ -65,7 +66,8 @@ fn child_that_imports_when_told_to() {
         .build()
         .expect("runtime");
     runtime.block_on(async {
-        let postrider = Postrider::open(config(&Path::new(&dir).join("data"))).await.expect("opens");
+        let postrider =
+            Postrider::open(config(&Path::new(&dir).join("data"))).await.expect("opens");
         let progress = Arc::new(ImportProgress::default());
         let options = ImportOptions { progress: Arc::clone(&progress), ..Default::default() };
         let paths = [Path::new(&dir).join("all.mbox")];

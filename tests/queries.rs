@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use postrider::app::{Error, ImportOptions, Postrider};
 use postrider::clock::ManualClock;
@@ -60,7 +59,9 @@ fn render(query: &str, answer: &SearchResponse, ids: &[String]) -> String {
     let SearchResponse { query: echo, hits, total, total_is_exact, notes, as_of_seq: _ } = answer;
     let _ = writeln!(text, "query:  {query}\nparsed: {}\nsort:   {:?}", echo.parsed, echo.sort);
     let _ = writeln!(text, "total:  {total} exact={total_is_exact}");
-    notes.iter().for_each(|note| drop(writeln!(text, "note:   {note}")));
+    for note in notes {
+        let _ = writeln!(text, "note:   {note}");
+    }
     for (hit, id) in hits.iter().zip(ids) {
         let Hit {
             message_id: _,

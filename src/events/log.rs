@@ -323,6 +323,18 @@ impl Log {
         Ok(batch.commit()?)
     }
 
+    /// Writes the memtables to their tables, so that the next opening has little to recover and a
+    /// full journal is dropped.
+    ///
+    /// # Errors
+    /// [`LogError::Store`].
+    pub fn settle(&self) -> Result<(), LogError> {
+        for keyspace in [&self.registry, &self.events, &self.content] {
+            keyspace.rotate_memtable_and_wait()?;
+        }
+        Ok(())
+    }
+
     /// Bytes the truth takes on disk: events and content, keys.
     ///
     /// # Errors
