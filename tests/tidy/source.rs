@@ -9,7 +9,7 @@ pub(crate) struct Offences(Vec<String>);
 
 impl Offences {
     /// Notes one.
-    pub(crate) fn add(&mut self, file: &File, line: usize, what: String) {
+    pub(crate) fn add(&mut self, file: &File, line: usize, what: &str) {
         self.0.push(format!("{}:{line}: {what}", file.name));
     }
 
@@ -199,7 +199,9 @@ pub(crate) fn top(path: &str, here: &[&str]) -> Option<String> {
         match step {
             "crate" => at.clear(),
             "self" | "*" => {}
-            "super" => drop(at.pop()),
+            "super" => {
+                at.pop();
+            }
             other => at.push(other),
         }
     }
