@@ -20,7 +20,7 @@ const EXPLAINED: [(&str, usize); 9] = [
     ("subject differs", 2),
     // PM and AM, `GMT+1`, `+-0500`, `01800`: the oracle leaves out what it does not know.
     ("date differs", 26),
-    // More than a day after the receipt (wrong clocks, spam): not believed by contract §2.
+    // More than a day after the receipt (wrong clocks, spam): not believed.
     ("date not believed", 24),
     // `2002/09/14 Sat 02:29:32 CDT`: the oracle reads no date.
     ("date only ours", 2),

@@ -74,20 +74,6 @@ const WORKPLACE: [(&str, &str); 14] = [
     ("contract's or", "der"),
 ];
 
-/// Comments that still name papers which are not in the repository. To be reworded; an entry that
-/// has nothing left to excuse does no harm.
-const PAPERS_STILL_NAMED: [&str; 9] = [
-    "src/actors/decide.rs",
-    "src/events/event.rs",
-    "src/mail/attachment.rs",
-    "src/mail/message.rs",
-    "src/mail/timeline.rs",
-    "src/projections/catalog/threads.rs",
-    "src/search/keyword.rs",
-    "src/search/snippet.rs",
-    "tests/corpus_mail.rs",
-];
-
 fn row_of(folder: &str) -> Option<usize> {
     LAYERS.iter().position(|(folders, _)| folders.contains(&folder))
 }
@@ -160,7 +146,6 @@ fn files_say_what_they_are_and_stay_short() {
 fn nothing_is_left_over() {
     let mut offences = Offences::default();
     for file in texts() {
-        let papers = PAPERS_STILL_NAMED.contains(&&*file.name);
         for (number, line) in file.text.lines().enumerate() {
             let number = number + 1;
             let lower = line.to_lowercase();
@@ -169,10 +154,8 @@ fn nothing_is_left_over() {
                 .map(|(a, b)| format!("{a}{b}"))
                 .filter(|word| line.contains(word.as_str()))
                 .collect();
-            if !papers {
-                let words = WORKPLACE.iter().map(|(a, b)| format!("{a}{b}"));
-                found.extend(words.filter(|word| lower.contains(word.as_str())));
-            }
+            let words = WORKPLACE.iter().map(|(a, b)| format!("{a}{b}"));
+            found.extend(words.filter(|word| lower.contains(word.as_str())));
             found.extend(paths_below_work(line));
             for what in found {
                 offences.add(&file, number, &format!("`{what}` does not belong here"));

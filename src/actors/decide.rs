@@ -1,7 +1,7 @@
 //! What an arriving message means for a mailbox: stored, already there, or already there but in
 //! a new place. A pure function of the message and of what is known.
 //!
-//! Rules (contract, copies): equal raw bytes are the same message; so are an equal Message-ID and
+//! Equal raw bytes are the same message; so are an equal Message-ID and
 //! equal content. An equal Message-ID with other content is kept beside the first and flagged.
 
 use std::collections::{HashMap, VecDeque};
@@ -9,7 +9,7 @@ use std::collections::{HashMap, VecDeque};
 use crate::events::event::Placement;
 use crate::ids::{MessageId, Ordinal, Seq};
 
-/// Labels on one message (digest, labels).
+/// Most labels on one message.
 pub const LABELS_MAX: usize = 64;
 
 /// What identifies an arriving message.
@@ -75,7 +75,7 @@ pub trait Facts {
     /// When the store fails.
     fn is_placed(&self, ordinal: Ordinal, placement: &Placement) -> Result<bool, Self::Error>;
 
-    /// Labels of `among` that a message carries.
+    /// Whether a message carries a label.
     ///
     /// # Errors
     /// When the store fails.

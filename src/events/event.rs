@@ -123,7 +123,7 @@ pub struct MailboxConfigured {
     pub own_addresses: Vec<String>,
 }
 
-/// State of a message with respect to visibility (contract: union of exclusions).
+/// State of a message with respect to visibility.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {

@@ -1,6 +1,6 @@
 //! One part → [`Attachment`]: name, types, size, digest and the two attachment facts.
 //!
-//! The facts are independent (contract §2): disposition says what the sender's program wrote, the
+//! The facts are independent: disposition says what the sender's program wrote, the
 //! MIME class says what a person would call an attachment. Contents are hashed, never opened.
 
 use sha2::{Digest as _, Sha256};

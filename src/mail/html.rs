@@ -1,7 +1,7 @@
 //! HTML → text, hidden content removed (digest §1.9).
 //!
 //! A stream of html5ever tokens and our own short stack of open elements: linear in the input, bounded
-//! depth, no tree, no recursion, so that hostile nesting costs nothing (ADR mail-0001). Never runs,
+//! depth, no tree, no recursion, so that hostile nesting costs nothing (docs/adr/0015). Never runs,
 //! fetches or resolves anything. Where mailers mark quoted mail, the places are reported as cuts.
 
 use std::cell::RefCell;

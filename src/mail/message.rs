@@ -58,7 +58,7 @@ pub struct Message {
     pub delivered_to: Vec<String>,
     /// Date header, unix ms, when it can be believed.
     pub sent_ms: Option<i64>,
-    /// When the mail was received, unix ms (contract: separator, newest Received, file time, Date).
+    /// When the mail was received, unix ms (in this order: separator, newest Received, file time, Date).
     pub received_ms: i64,
     /// min(sent, else received; received + 5 min), unix ms: the date of search, order and facets.
     pub date_ms: i64,

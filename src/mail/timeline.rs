@@ -1,4 +1,4 @@
-//! When a message was sent and received: the contract's order of witnesses (contract §2).
+//! When a message was sent and received: the order of witnesses.
 //!
 //! Live mail was received when it arrived; archived mail when its separator line, its newest
 //! Received header or its file says, else at its Date. Nothing is ever "received now" because it

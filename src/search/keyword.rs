@@ -1,9 +1,9 @@
 //! Keyword search: query text → plan → ranked matches → hits.
 //!
-//! Score (seed, keyword score): `0.7 · s / (s + c)` of the text's BM25 `s`, plus 0.3 for a
+//! Score: `0.7 · s / (s + c)` of the text's BM25 `s`, plus 0.3 for a
 //! reference hit (none are extracted yet); 1 when nothing is scored. Tantivy adds up the BM25 of
-//! each field times its weight, so its scores are several times those that the seed's `c` of 4
-//! was chosen for; `c` = 20 puts a good two-word match near the middle of the range
+//! each field times its weight, so its scores are several times those of one
+//! index over all fields; `c` = 20 puts a good two-word match near the middle of the range
 //! (docs/adr/0006).
 
 use jiff::tz::TimeZone;

@@ -1,7 +1,7 @@
 //! Snippets: the piece of a message that shows why it was found.
 //!
 //! The source is the first of new text, subject, text of nested messages, whole text that holds a
-//! word of the query, else the start of the new text (seed, snippets). The window is the one that
+//! word of the query, else the start of the new text. The window is the one that
 //! covers most different words, then most words, then the earliest. The result is plain text:
 //! control characters gone, white space collapsed, `…` where text was cut. Places are counted in
 //! characters of the result, so that a door can mark them after escaping.

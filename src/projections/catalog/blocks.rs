@@ -44,7 +44,12 @@ impl BlockWriter {
         if !self.loaded {
             self.load_last(tables, wtxn)?;
         }
-        if self.encoded.len() >= BLOCK_MESSAGES_MAX || self.bytes >= BLOCK_BYTES_MAX {
+        // Places inside a block are counted from its first ordinal: an erased message that a replay
+        // passes over ends the block before it.
+        let expected = self.first + self.encoded.len() as u32;
+        let gap = !self.encoded.is_empty() && prepared.ordinal.0 != expected;
+        let full = self.encoded.len() >= BLOCK_MESSAGES_MAX || self.bytes >= BLOCK_BYTES_MAX;
+        if gap || full {
             self.flush(tables, wtxn)?;
             *self = Self { loaded: true, ..Self::default() };
         }
@@ -147,4 +152,40 @@ fn entry(plain: &[u8], at: usize) -> Option<&[u8]> {
     };
     let start = if at == 0 { 1 + 4 * count } else { end_at(at - 1)? };
     plain.get(start..end_at(at)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::MessageId;
+    use crate::mail::Message;
+    use heed::EnvOpenOptions;
+
+    #[test]
+    fn gap_left_by_an_erased_message_does_not_shift_its_neighbours() {
+        let dir = tempfile::tempdir().expect("temp dir");
+        let mut options = EnvOpenOptions::new().read_txn_without_tls();
+        options.map_size(16 << 20).max_dbs(Table::ALL.len() as u32);
+        #[expect(unsafe_code, reason = "a directory of this test alone")]
+        let env = unsafe { options.open(dir.path()) }.expect("opens");
+        let tables = Tables::create(&env).expect("created");
+        let mut wtxn = env.write_txn().expect("writes");
+        let mut writer = BlockWriter::default();
+        for number in (0..50).filter(|n| *n != 3 && *n != 40) {
+            let id = MessageId::from_parts(0, u128::from(number));
+            let message = Message { subject: format!("number {number}"), ..Message::default() };
+            let prepared = Prepared::new(Ordinal(number), id, false, &message);
+            writer.push(&tables, &mut wtxn, &prepared).expect("pushed");
+        }
+        writer.flush(&tables, &mut wtxn).expect("flushed");
+        wtxn.commit().expect("committed");
+        let rtxn = env.read_txn().expect("reads");
+        let mut reader = BlockReader::default();
+        for number in 0..51 {
+            let found = reader.get(&tables, &rtxn, Ordinal(number)).expect("reads");
+            let subject = found.map(|p| p.subject);
+            let there = ![3, 40, 50].contains(&number);
+            assert_eq!(subject, there.then(|| format!("number {number}")));
+        }
+    }
 }

@@ -17,7 +17,7 @@ use super::CatalogError;
 use super::tables::{Table, Tables, from_be_u32};
 use crate::mail::Message;
 
-/// At most so many References are looked up, newest first (digest of the seed, threading).
+/// At most so many References are looked up, newest first.
 const REFERENCES_MAX: usize = 50;
 
 /// Key of an identifier: identifiers are longer than an LMDB key may be.
