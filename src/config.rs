@@ -20,11 +20,11 @@ pub struct Config {
     pub open_mailboxes_max: usize,
     /// Text writers open at once, 1 to 8; each takes up to 150 MB while it writes. Default 2.
     pub text_writers_max: usize,
-    /// Mail on its way between a door and the projections, bytes, at least 1 MiB. Default 64 MiB.
+    /// Mail on its way between a door and the projections, bytes, at least 1 MiB. Default 32 MiB.
     pub ingest_budget_bytes: usize,
     /// Largest message taken in, bytes, at most 128 MiB. Default 64 MiB.
     pub message_bytes_max: usize,
-    /// Time a search waits for acknowledged mail to become searchable, ms. Default 5,000.
+    /// Time a search waits for acknowledged mail to become searchable, ms. Default 10,000.
     pub view_wait_ms: u64,
     /// IANA zone of the tenant made on first use. Default: the system's zone, else UTC.
     pub time_zone: String,
@@ -38,9 +38,9 @@ impl Default for Config {
             host_names: Vec::new(),
             open_mailboxes_max: 200,
             text_writers_max: 2,
-            ingest_budget_bytes: 64 << 20,
+            ingest_budget_bytes: 32 << 20,
             message_bytes_max: 64 << 20,
-            view_wait_ms: 5_000,
+            view_wait_ms: 10_000,
             time_zone: jiff::tz::TimeZone::system()
                 .iana_name()
                 .map_or_else(|| "UTC".to_owned(), str::to_owned),

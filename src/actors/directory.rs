@@ -186,6 +186,7 @@ async fn close(handle: MailboxHandle) {
     if handle.projector.cast(projector::Request::Close(reply)).is_ok() {
         let _ = closed.await;
     }
+    let _ = handle.projector.stop_and_wait(None, None).await;
 }
 
 impl Actor for Directory {

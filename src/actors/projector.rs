@@ -93,7 +93,6 @@ pub struct Arguments {
 /// State of the actor.
 pub struct State {
     arguments: Shared,
-    publish: watch::Sender<Option<Arc<View>>>,
     writers: Arc<WriterPool>,
     place: Option<OwnedSemaphorePermit>,
     ticking: bool,
@@ -107,6 +106,7 @@ struct Shared {
     dir: PathBuf,
     log: Arc<Log>,
     set: Arc<Mutex<Option<ProjectionSet>>>,
+    publish: watch::Sender<Option<Arc<View>>>,
 }
 
 impl Shared {
@@ -127,6 +127,8 @@ impl Shared {
                 Err(error) => {
                     tracing::warn!(mailbox = shared.mailbox.0, "projection failed: {error}");
                     drop(slot.take());
+                    // An environment opens again only when no view holds it any more.
+                    shared.publish.send_replace(None);
                     let (fresh, aside) =
                         ProjectionSet::open(&shared.dir, &shared.log, shared.mailbox)?;
                     report(shared.mailbox, &aside);
@@ -152,7 +154,7 @@ pub fn report(mailbox: MailboxNo, aside: &[SetAside]) {
 impl State {
     async fn publish(&mut self) -> Result<(), ActorProcessingErr> {
         let view = self.arguments.run(ProjectionSet::view).await?;
-        self.publish.send_replace(Some(view));
+        self.arguments.publish.send_replace(Some(view));
         Ok(())
     }
 
@@ -224,8 +226,7 @@ impl Actor for Projector {
         let Arguments { mailbox, dir, log, set, publish, writers } = arguments;
         let set = Arc::new(Mutex::new(Some(set)));
         let mut state = State {
-            arguments: Shared { mailbox, dir, log, set },
-            publish,
+            arguments: Shared { mailbox, dir, log, set, publish },
             writers,
             place: None,
             ticking: false,
@@ -272,7 +273,7 @@ impl Actor for Projector {
             }
             Request::Close(reply) => {
                 let shared = state.arguments.clone();
-                state.publish.send_replace(None);
+                shared.publish.send_replace(None);
                 state.place = None;
                 let closed = tokio::task::spawn_blocking(move || {
                     let mut slot = shared.set.lock().unwrap_or_else(PoisonError::into_inner);

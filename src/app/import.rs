@@ -35,7 +35,7 @@ const LISTED_MAX: usize = 1_000;
 pub struct ImportOptions {
     /// Put everything into this folder instead of the one the source names.
     pub folder: Option<String>,
-    /// Name of the source; default `import`.
+    /// Name of the source; default `mbox`, `maildir`, `eml` or `takeout`, as it is found.
     pub source: Option<String>,
     /// Further labels for every message.
     pub labels: Vec<String>,
@@ -110,12 +110,18 @@ struct Chunk {
 struct Source {
     place: Place,
     /// Kept only when the message was believed to be known.
-    entry: Option<Entry>,
+    unread: Option<Unread>,
+}
+
+struct Unread {
+    entry: Entry,
+    placements: Vec<Placement>,
+    labels: Vec<String>,
 }
 
 struct Walk {
     plan: Vec<Plan>,
-    source: String,
+    source: Option<String>,
     labels: Vec<String>,
     handle: MailboxHandle,
     budget: ByteBudget,
@@ -166,7 +172,7 @@ impl Postrider {
         let (give, chunks) = mpsc::channel(2);
         let walk = Walk {
             plan: plans,
-            source: options.source.unwrap_or_else(|| "import".to_owned()),
+            source: options.source,
             labels: options.labels,
             handle: handle.clone(),
             budget: self.inner.running.budget.clone(),
@@ -273,7 +279,12 @@ impl Walk {
             .is_some_and(|view| matches!(view.catalog.by_raw_key(&raw), Ok(Some(_))));
         if known {
             let (placements, labels) = self.places(&entry);
-            let arrival = Arrival { raw, content: None, placements, labels };
+            let arrival = Arrival {
+                raw,
+                content: None,
+                placements: placements.clone(),
+                labels: labels.clone(),
+            };
             let incoming = Incoming {
                 arrival,
                 compressed: Vec::new(),
@@ -281,10 +292,12 @@ impl Walk {
                 hints: ReadHints::default(),
                 permit: None,
             };
-            return Ok((incoming, Source { place: entry.place.clone(), entry: Some(entry) }));
+            let place = entry.place.clone();
+            let unread = Some(Unread { entry, placements, labels });
+            return Ok((incoming, Source { place, unread }));
         }
         self.read(&entry)
-            .map(|incoming| (incoming, Source { place: entry.place.clone(), entry: None }))
+            .map(|incoming| (incoming, Source { place: entry.place.clone(), unread: None }))
             .map_err(|error| (entry.place, error.to_string()))
     }
 
@@ -298,7 +311,7 @@ impl Walk {
             .chain(&entry.more_folders)
             .map(|folder| Placement {
                 folder: folder[..folder.floor_char_boundary(FOLDER_BYTES_MAX)].replace('\0', ""),
-                source: self.source.clone(),
+                source: self.source.clone().unwrap_or_else(|| entry.kind.source_name().to_owned()),
             })
             .collect();
         (placements, entry.labels.iter().chain(&self.labels).cloned().collect())
@@ -376,11 +389,9 @@ async fn settle(
 
 /// A message that was known when it was met and is gone now: it is read after all.
 async fn again(handle: &MailboxHandle, source: Source, account: &mut Account) -> Result<(), Error> {
-    let Source { place, entry } = source;
-    let Some(entry) = entry else { return Err(Error::Gone) };
-    let placement = Placement { folder: entry.folder.clone(), source: "import".into() };
-    let labels = entry.labels.clone();
-    let incoming = blocking(move || read(&entry, vec![placement], labels)).await?;
+    let Source { place, unread } = source;
+    let Some(Unread { entry, placements, labels }) = unread else { return Err(Error::Gone) };
+    let incoming = blocking(move || read(&entry, placements, labels)).await?;
     let incoming = match incoming {
         Ok(incoming) => incoming,
         Err(error) => {

@@ -28,8 +28,10 @@ mod status;
 
 use std::fs::File;
 use std::path::Path;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
+
+use tokio::sync::oneshot;
 
 pub use error::{Error, Fault};
 pub use import::{Account, ImportFailure, ImportOptions, ImportProgress};
@@ -53,6 +55,9 @@ pub const MAILBOX_DEFAULT: &str = "main";
 /// Longest name of a mailbox, characters.
 pub const MAILBOX_NAME_CHARS_MAX: usize = 64;
 
+/// How long closing waits for other owners of the log.
+const CLOSE_WAIT: Duration = Duration::from_secs(10);
+
 /// An open data directory with its actors. Cheap to clone; close one of the clones to end it.
 #[derive(Clone)]
 pub struct Postrider {
@@ -65,6 +70,7 @@ struct Inner {
     log: Arc<Log>,
     running: Running,
     registry: RwLock<Registry>,
+    log_closed: Mutex<Option<oneshot::Receiver<()>>>,
     /// Held as long as the directory is open.
     _lock: File,
 }
@@ -102,12 +108,13 @@ impl Postrider {
     pub async fn open_with_clock(config: Config, clock: SharedClock) -> Result<Self, Error> {
         config.validate()?;
         let dir = config.data_dir.clone();
-        let (held, log, registry) = blocking(move || {
+        let (held, log, registry, closed) = blocking(move || {
             let held = lock(&dir)?;
             offline::forget(&dir)?;
-            let log = Log::open(&dir.join("truth"), LogOptions::default())?;
+            let mut log = Log::open(&dir.join("truth"), LogOptions::default())?;
             let registry = log.registry()?;
-            Ok::<_, Error>((held, log, registry))
+            let closed = log.closed();
+            Ok::<_, Error>((held, log, registry, closed))
         })
         .await??;
         let log = Arc::new(log);
@@ -122,7 +129,8 @@ impl Postrider {
         .start()
         .await?;
         let registry = RwLock::new(registry);
-        let inner = Inner { config, clock, log, running, registry, _lock: held };
+        let log_closed = Mutex::new(Some(closed));
+        let inner = Inner { config, clock, log, running, registry, log_closed, _lock: held };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -133,12 +141,19 @@ impl Postrider {
     }
 
     /// Stops everything in order; what was acknowledged is durable, what was applied is committed.
+    ///
+    /// Other clones must be gone or idle: the directory is free for another process when the last
+    /// of them is, or after ten seconds at the latest this returns and leaves them to it.
     pub async fn close(self) {
         let inner = self.inner;
         inner.running.clone().stop().await;
+        let closed = inner.log_closed.lock().unwrap_or_else(PoisonError::into_inner).take();
         let noted = blocking(move || offline::remember(&inner)).await;
         if !matches!(noted, Ok(Ok(()))) {
             tracing::warn!("the next one-shot search will open the whole directory");
+        }
+        if let Some(closed) = closed {
+            let _ = tokio::time::timeout(CLOSE_WAIT, closed).await;
         }
     }
 
@@ -296,7 +311,7 @@ impl Postrider {
     /// [`Error::Rebuild`]; the old generation then still serves.
     pub async fn rebuild(&self, mailbox: &str, progress: projector::Progress) -> Result<(), Error> {
         let handle = self.handle(&self.identity(mailbox)?).await?;
-        let (reply, rebuilt) = tokio::sync::oneshot::channel();
+        let (reply, rebuilt) = oneshot::channel();
         handle
             .projector
             .cast(projector::Request::Rebuild(progress, reply))

@@ -51,6 +51,7 @@ pub(super) fn remember(inner: &Inner) -> Result<(), Error> {
     if inner.running.health.write_failure().is_some() {
         return Ok(());
     }
+    inner.log.settle()?;
     let registry = inner.registry.read().unwrap_or_else(PoisonError::into_inner).clone();
     let mut heads = BTreeMap::new();
     for identity in &registry.identities {

@@ -11,6 +11,8 @@ use fjall::{
     CompressionType, Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable as _,
 };
 
+use tokio::sync::oneshot;
+
 use super::codec::{self, ChainDigest, Recorded};
 use super::key_store::KeyStore;
 use super::registry::{self, Identity, Registry, Tenant};
@@ -47,6 +49,8 @@ pub struct Log {
     registry: Keyspace,
     keys: KeyStore,
     dir: PathBuf,
+    /// Dropped after the stores: whoever waits at the other end may open the directory again.
+    _closed: Option<oneshot::Sender<()>>,
 }
 
 /// Everything one mailbox appends at once: all of it becomes durable, or none.
@@ -163,7 +167,14 @@ impl Log {
         let events = db.keyspace("events", small)?;
         let content = db.keyspace("content", sealed)?;
         let registry = db.keyspace("registry", small)?;
-        Ok(Self { db, events, content, registry, keys, dir: dir.to_owned() })
+        Ok(Self { db, events, content, registry, keys, dir: dir.to_owned(), _closed: None })
+    }
+
+    /// Resolves (to an error) when the last owner has let go and the stores are closed.
+    pub fn closed(&mut self) -> oneshot::Receiver<()> {
+        let (closing, closed) = oneshot::channel();
+        self._closed = Some(closing);
+        closed
     }
 
     /// Where it lies.
@@ -310,6 +321,18 @@ impl Log {
         let mut batch = self.db.batch().durability(Some(PersistMode::SyncAll));
         batch.insert(&self.registry, key, value);
         Ok(batch.commit()?)
+    }
+
+    /// Writes the memtables to their tables, so that the next opening has little to recover and a
+    /// full journal is dropped.
+    ///
+    /// # Errors
+    /// [`LogError::Store`].
+    pub fn settle(&self) -> Result<(), LogError> {
+        for keyspace in [&self.registry, &self.events, &self.content] {
+            keyspace.rotate_memtable_and_wait()?;
+        }
+        Ok(())
     }
 
     /// Bytes the truth takes on disk: events and content, keys.

@@ -164,7 +164,8 @@ impl Reader<'_> {
                 _ => self.mailbox.phrase.push(b),
             }
         }
-        if self.bytes.get(self.at) == Some(&b'@') && self.mailbox.phrase[start..].contains(&b' ') {
+        let inside = String::from_utf8_lossy(&self.mailbox.phrase[start..]);
+        if self.bytes.get(self.at) == Some(&b'@') && !is_dot_atom(&inside) {
             self.mailbox.phrase.insert(start, b'"');
             self.mailbox.phrase.push(b'"');
         }
@@ -251,7 +252,7 @@ impl Reader<'_> {
         } else if let Some(address) = address_normal(&words).or_else(|| unmasked(&words)) {
             self.push(remark(), address);
         } else if words.contains('@') {
-            self.from_words(&words, &remark());
+            self.read_words(&words, &remark());
         } else {
             let remark = remark();
             self.push_unreadable(if remark.is_empty() {
@@ -263,7 +264,7 @@ impl Reader<'_> {
     }
 
     /// Words with an address among them: `Ann ann@x`, `a@x b@y`, `user @ host`.
-    fn from_words(&mut self, words: &str, remark: &str) {
+    fn read_words(&mut self, words: &str, remark: &str) {
         let glued = words.replace(" @", "@").replace("@ ", "@");
         let mut name = String::new();
         let mut found = Vec::new();
@@ -306,7 +307,7 @@ impl Reader<'_> {
 
     fn push(&mut self, name: String, address: String) {
         let bare = name.strip_prefix('\'').and_then(|n| n.strip_suffix('\'')).map(str::trim);
-        let mut name = bare.map_or(name.clone(), str::to_owned);
+        let mut name = bare.map(str::to_owned).unwrap_or(name);
         self.out.truncated |= cut_chars(&mut name, NAME_CHARS_MAX);
         self.out.entries.push(Address { name, address });
     }

@@ -50,6 +50,16 @@ pub(super) fn inline_file(raw_name: &[u8], bytes: &[u8]) -> Attachment {
     }
 }
 
+/// An HTML body that shows no text (pictures only): kept, and by neither fact an attachment.
+pub(super) fn silent_html(source: &str) -> Attachment {
+    Attachment {
+        content_type: "text/html".to_owned(),
+        bytes: source.len() as u64,
+        digest: Sha256::digest(source).into(),
+        ..Attachment::default()
+    }
+}
+
 /// The file name of a part, cleaned; empty without one.
 pub(super) fn filename(part: &Part<'_>) -> String {
     let name = part.disposition.param("filename").or_else(|| part.content_type.param("name"));

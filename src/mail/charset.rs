@@ -113,11 +113,33 @@ fn owned(d: Decoded<'_>) -> Decoded<'static> {
 }
 
 fn whatwg<'a>(bytes: &'a [u8], encoding: &'static Encoding, mended: bool) -> Decoded<'a> {
+    if encoding == ISO_2022_JP && bytes.is_ascii() {
+        return iso_2022_jp(bytes, mended);
+    }
     let (text, bad) = encoding.decode_with_bom_removal(bytes);
     if bad && let Ok(text) = std::str::from_utf8(bytes) {
         return Decoded { text: Cow::Borrowed(text), mended: true, replaced: false };
     }
     Decoded { text, mended, replaced: bad }
+}
+
+/// The standard's decoder takes an escape right after another one for an attack; joined encoded
+/// words have them at every seam, so all but the last of a run go.
+fn iso_2022_jp(bytes: &[u8], mended: bool) -> Decoded<'_> {
+    let mut clean = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let escape =
+            |i: usize| bytes.get(i) == Some(&0x1B) && matches!(bytes.get(i + 1), Some(b'(' | b'$'));
+        if !(escape(at) && escape(at + 3)) {
+            clean.extend_from_slice(&bytes[at..=at]);
+            at += 1;
+            continue;
+        }
+        at += 3;
+    }
+    let (text, bad) = ISO_2022_JP.decode_without_bom_handling(&clean);
+    Decoded { text: Cow::Owned(text.into_owned()), mended, replaced: bad }
 }
 
 /// UTF-8 if it is; else, when hardly any of it is UTF-8, windows-1252; else UTF-8 with holes.
@@ -313,6 +335,11 @@ mod tests {
         assert_eq!(text(b"\xcf\xf0\xe8", "cp-1251"), "При");
         assert_eq!(text(b"\x1b$B%O\x1b(B", "_iso-2022-jp"), "ハ");
         assert_eq!(text(b"\x1b$B%O\x1b(B", ""), "ハ");
+    }
+
+    #[test]
+    fn japanese_words_joined_at_their_escapes_were_given_up() {
+        assert_eq!(text(b"\x1b$B%O\x1b(B\x1b$B%O\x1b(B", "iso-2022-jp"), "ハハ");
     }
 
     #[test]

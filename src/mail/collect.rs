@@ -4,28 +4,23 @@
 //! levels) and opaque signatures. Does not choose between alternatives and does not join texts; that
 //! is `compose`. Every leaf ends up as a draft, an attachment, or both.
 
-use std::borrow::Cow;
-
 use super::attachment::{self, transport_digest};
 use super::charset;
 use super::compose;
 use super::defects::Defects;
 use super::encoded_word;
-use super::flowed;
 use super::header;
-use super::inline_block;
 use super::invisible::Seen;
 use super::message::{Attachment, DefectKind, Digest, Flags};
 use super::plain_text::{self, Found};
 use super::smime::{self, Container};
 use super::sniff;
 use super::structure::{self, Part, Tree};
+use super::text_part::{self, TEXT_INPUT_BYTES_MAX};
 use super::transfer;
 
 /// How deep messages within messages are opened.
 const LEVELS_MAX: usize = 3;
-/// Most bytes of one text part that are decoded (four times the cap of the whole text).
-const TEXT_INPUT_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// Longest text of a nested message, bytes.
 const NESTED_TEXT_BYTES_MAX: usize = 256 * 1024;
 /// Most attachments listed.
@@ -60,14 +55,29 @@ pub(super) struct Collected {
     pub(super) seen: Seen,
 }
 
+impl Collected {
+    /// Nothing was found that a person could read or open.
+    fn is_empty(&self) -> bool {
+        self.attachments.is_empty()
+            && self.drafts.iter().all(|d| match &d.content {
+                Content::Plain(text) | Content::Html(text) => text.trim().is_empty(),
+            })
+    }
+}
+
 /// What a leaf is for.
-enum Role {
+pub(super) enum Role {
+    /// Plain text, shown.
     Text,
+    /// HTML, shown.
     Html,
     /// Text with `<formatting>` commands (RFC 1896).
     Enriched,
+    /// A nested message, or its headers.
     Message,
+    /// An S/MIME container.
     Smime,
+    /// Everything else.
     Attachment,
 }
 
@@ -91,6 +101,30 @@ pub(super) fn collect(tree: &Tree<'_>, level: usize, out: &mut Collected) {
         } else {
             leaf(tree, index, level, out);
         }
+    }
+    if out.is_empty() {
+        rescue(tree, out);
+    }
+}
+
+/// A structure so broken that all its parts are empty: what stands around them is kept as text.
+fn rescue(tree: &Tree<'_>, out: &mut Collected) {
+    let body = tree.whole_body;
+    let is_multipart = tree.parts.first().is_some_and(|p| p.is_container);
+    let says_something = |bytes: &[u8]| bytes.iter().any(u8::is_ascii_alphanumeric);
+    let last_delimiter = memchr::memmem::rfind(body, b"\n--").unwrap_or(0);
+    let epilogue = &body[header::line_at(body, last_delimiter + 1).1..];
+    if is_multipart && (tree.boundary_damaged || says_something(epilogue)) && says_something(body) {
+        let input = &body[..body.len().min(TEXT_INPUT_BYTES_MAX)];
+        let mut found = Found::default();
+        let text = plain_text::clean(charset::decode(input, None, None).text, &mut found);
+        out.defects.push(DefectKind::BoundaryDamaged, "0");
+        out.flags.parse_degraded = true;
+        out.drafts.push(Draft {
+            content: Content::Plain(text),
+            alternative: None,
+            place: "0".to_owned(),
+        });
     }
 }
 
@@ -117,7 +151,7 @@ fn leaf(tree: &Tree<'_>, index: usize, level: usize, out: &mut Collected) {
     }
     match role {
         Role::Text | Role::Html | Role::Enriched => {
-            text(tree, index, decoded.bytes, decoded.tail, &role, out);
+            text_part::read(tree, index, decoded.bytes, decoded.tail, &role, out);
             if index == 0
                 && part.disposition.value == "attachment"
                 && !attachment::filename(part).is_empty()
@@ -154,7 +188,8 @@ fn leaf(tree: &Tree<'_>, index: usize, level: usize, out: &mut Collected) {
     }
 }
 
-fn push(out: &mut Collected, attachment: Attachment) {
+/// Lists an attachment, up to the cap.
+pub(super) fn push(out: &mut Collected, attachment: Attachment) {
     if out.attachments.len() < ATTACHMENTS_MAX {
         out.attachments.push(attachment);
     } else {
@@ -237,7 +272,7 @@ fn in_alternative(tree: &Tree<'_>, index: usize) -> bool {
 }
 
 /// The nearest multipart/alternative around a part.
-fn alternative_of(tree: &Tree<'_>, index: usize) -> Option<usize> {
+pub(super) fn alternative_of(tree: &Tree<'_>, index: usize) -> Option<usize> {
     let mut at = tree.parts[index].parent;
     while let Some(parent) = at {
         if tree.parts[parent].content_type.value == "multipart/alternative" {
@@ -246,135 +281,6 @@ fn alternative_of(tree: &Tree<'_>, index: usize) -> Option<usize> {
         at = tree.parts[parent].parent;
     }
     None
-}
-
-/// Decodes a text leaf into a draft; files inside it become attachments.
-fn text(
-    tree: &Tree<'_>,
-    index: usize,
-    bytes: Cow<'_, [u8]>,
-    tail: &[u8],
-    role: &Role,
-    out: &mut Collected,
-) {
-    let part = &tree.parts[index];
-    let place = tree.path(index);
-    let mut bytes = bytes;
-    if !tail.is_empty() {
-        let joined = bytes.to_mut();
-        joined.extend_from_slice(b"\n");
-        joined.extend_from_slice(tail);
-    }
-    let bytes = without_files(bytes, &place, out);
-    let (input, cut) = match bytes.len() > TEXT_INPUT_BYTES_MAX && !matches!(role, Role::Html) {
-        true => (&bytes[..TEXT_INPUT_BYTES_MAX], true),
-        false => (bytes.as_ref(), false),
-    };
-    if cut {
-        out.flags.body_truncated = true;
-        out.defects.push(DefectKind::Truncated, &place);
-    }
-    let declared = part.content_type.param("charset").map(str::as_bytes);
-    let label = match (declared, role) {
-        (None, Role::Html) => meta_charset(input),
-        (declared, _) => declared,
-    };
-    let decoded = charset::decode(input, label, None);
-    if decoded.mended {
-        out.defects.push(DefectKind::CharsetMended, &place);
-    }
-    if decoded.replaced {
-        out.defects.push(DefectKind::BytesReplaced, &place);
-    }
-    let content = if matches!(role, Role::Html) {
-        Content::Html(decoded.text.into_owned())
-    } else {
-        let mut found = Found { seen: out.seen, ..Found::default() };
-        let mut text = plain_text::clean(decoded.text, &mut found);
-        out.seen = found.seen;
-        if found.controls {
-            out.defects.push(DefectKind::ControlsRemoved, &place);
-        }
-        if matches!(role, Role::Enriched) {
-            text = without_commands(&text);
-        }
-        let flowed =
-            part.content_type.param("format").is_some_and(|f| f.eq_ignore_ascii_case("flowed"));
-        if flowed {
-            let delsp =
-                part.content_type.param("delsp").is_some_and(|d| d.eq_ignore_ascii_case("yes"));
-            text = flowed::unflow(&text, delsp);
-        }
-        pgp_states(&text, &mut out.flags);
-        Content::Plain(text)
-    };
-    out.drafts.push(Draft { content, alternative: alternative_of(tree, index), place });
-}
-
-/// Takes uuencoded and yEnc files out of a text.
-fn without_files<'a>(bytes: Cow<'a, [u8]>, place: &str, out: &mut Collected) -> Cow<'a, [u8]> {
-    let blocks = inline_block::find(&bytes);
-    if blocks.is_empty() {
-        return bytes;
-    }
-    let mut rest = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    for block in blocks {
-        rest.extend_from_slice(&bytes[at..block.range.start]);
-        at = block.range.end;
-        if block.damaged {
-            out.defects.push(DefectKind::EncodingDamaged, place);
-        }
-        push(out, attachment::inline_file(&block.filename, &block.bytes));
-    }
-    rest.extend_from_slice(&bytes[at..]);
-    Cow::Owned(rest)
-}
-
-/// `charset=` in the first kilobyte of HTML (`<meta>`).
-fn meta_charset(html: &[u8]) -> Option<&[u8]> {
-    let head = &html[..html.len().min(1024)];
-    let at = memchr::memmem::find(head, b"charset=")?;
-    let value = head[at + 8..].trim_ascii_start();
-    let value = value.strip_prefix(b"\"").or_else(|| value.strip_prefix(b"'")).unwrap_or(value);
-    let end = value
-        .iter()
-        .position(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b':')))?;
-    Some(&value[..end]).filter(|v| !v.is_empty())
-}
-
-/// OpenPGP states of a text: armour that stands at the start of a line.
-fn pgp_states(text: &str, flags: &mut Flags) {
-    for (at, _) in text.match_indices("-----BEGIN PGP ") {
-        if at > 0 && text.as_bytes()[at - 1] != b'\n' {
-            continue;
-        }
-        let kind = &text[at + 15..];
-        flags.encrypted |= kind.starts_with("MESSAGE-----");
-        flags.signed |= kind.starts_with("SIGNED MESSAGE-----");
-    }
-}
-
-/// text/enriched (RFC 1896) without its commands; `<<` is a real `<`.
-fn without_commands(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(open) = rest.find('<') {
-        out.push_str(&rest[..open]);
-        rest = &rest[open + 1..];
-        if let Some(after) = rest.strip_prefix('<') {
-            out.push('<');
-            rest = after;
-        } else if let Some(close) =
-            rest.get(..rest.len().min(80)).or(Some(rest)).and_then(|r| r.find('>'))
-        {
-            rest = &rest[close + 1..];
-        } else {
-            out.push('<');
-        }
-    }
-    out.push_str(rest);
-    out
 }
 
 /// Reads an entity that was packed inside a part (the content of an opaque signature).

@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use super::attachment;
 use super::collect::{Collected, Content, Draft};
 use super::html;
 use super::message::DefectKind;
@@ -30,8 +31,18 @@ pub(super) fn compose(collected: &mut Collected) -> Composed {
     let drafts = std::mem::take(&mut collected.drafts);
     let mut out = Composed::default();
     let mut first_source = None;
-    for (i, draft) in drafts.iter().enumerate() {
-        let chosen = is_chosen(&drafts, i);
+    // Which reading each multipart/alternative is taken in: decided once, at its first draft.
+    let mut decided: Vec<(usize, bool)> = Vec::new();
+    for draft in &drafts {
+        let chosen = draft.alternative.is_none_or(|group| {
+            let known = decided.iter().find(|(g, _)| *g == group).map(|(_, plain)| *plain);
+            let plain = known.unwrap_or_else(|| {
+                let plain = plain_is_usable(&drafts, group);
+                decided.push((group, plain));
+                plain
+            });
+            plain == matches!(draft.content, Content::Plain(_))
+        });
         match &draft.content {
             Content::Plain(text) if chosen => {
                 if append(&mut out, text, &[], collected, &draft.place) {
@@ -53,6 +64,9 @@ pub(super) fn compose(collected: &mut Collected) -> Composed {
                 }
                 if append(&mut out, &rendered.text, &rendered.cuts, collected, &draft.place) {
                     first_source.get_or_insert(true);
+                } else if source.bytes().any(|b| b.is_ascii_alphanumeric()) {
+                    // Pictures or scripts only: no text, but nothing is thrown away.
+                    collected.attachments.push(attachment::silent_html(source));
                 }
             }
             Content::Plain(_) => {}
@@ -64,29 +78,26 @@ pub(super) fn compose(collected: &mut Collected) -> Composed {
     out
 }
 
-/// Does draft `i` belong to the text, among the readings of its multipart/alternative?
-fn is_chosen(drafts: &[Draft], i: usize) -> bool {
-    let draft = &drafts[i];
-    let Some(group) = draft.alternative else { return true };
+/// Is the plain reading of an alternative the one to take?
+fn plain_is_usable(drafts: &[Draft], group: usize) -> bool {
     let siblings = || drafts.iter().filter(move |d| d.alternative == Some(group));
     let has_html =
         siblings().any(|d| matches!(&d.content, Content::Html(s) if !s.trim().is_empty()));
     if !has_html {
-        return matches!(draft.content, Content::Plain(_));
+        return true;
     }
     let letters: usize = siblings()
         .map(|d| match &d.content {
-            Content::Plain(text) => text
-                .bytes()
-                .filter(|b| b.is_ascii_alphanumeric() || *b >= 0x80)
-                .take(MEAGRE_LETTERS)
-                .count(),
+            Content::Plain(text) => letters_of(text).take(MEAGRE_LETTERS).count(),
             Content::Html(_) => 0,
         })
         .sum();
-    let plain_is_usable =
-        letters >= MEAGRE_LETTERS || (letters > 0 && !html_says_more(siblings(), letters));
-    plain_is_usable == matches!(draft.content, Content::Plain(_))
+    letters >= MEAGRE_LETTERS || (letters > 0 && !html_says_more(siblings(), letters))
+}
+
+/// Bytes of letters and digits.
+fn letters_of(text: &str) -> impl Iterator<Item = u8> + '_ {
+    text.bytes().filter(|b| b.is_ascii_alphanumeric() || *b >= 0x80)
 }
 
 /// A meagre plain text stands beside HTML that says much more, or points to it.
@@ -96,11 +107,7 @@ fn html_says_more<'a>(siblings: impl Iterator<Item = &'a Draft>, plain_letters: 
     for draft in siblings {
         match &draft.content {
             Content::Html(source) => {
-                html_letters += html::to_text(source)
-                    .text
-                    .bytes()
-                    .filter(|b| b.is_ascii_alphanumeric() || *b >= 0x80)
-                    .count();
+                html_letters += letters_of(&html::to_text(source).text).count();
             }
             Content::Plain(text) => points_to_it |= text.to_ascii_lowercase().contains("html"),
         }

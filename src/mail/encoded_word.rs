@@ -48,7 +48,7 @@ pub(super) fn decode<'a>(bytes: &'a [u8], hint: Option<&[u8]>) -> Cow<'a, str> {
         }
         match &mut pending {
             Some((label, held)) if label.eq_ignore_ascii_case(word.label) => {
-                held.extend_from_slice(&word.bytes)
+                held.extend_from_slice(&word.bytes);
             }
             _ => {
                 flush(&mut out, pending.take());

@@ -13,12 +13,15 @@ use html5ever::tokenizer::{
 };
 use html5ever::{LocalName, tendril::StrTendril};
 
+use super::html_element::Sort;
+use super::html_quote::{attribute, cuts_rest, is_cut, merged};
+use super::html_sheet::{SHEET_BYTES_MAX, Sheet};
 use super::html_style::{self, Look};
 use super::html_text::Pen;
 use super::invisible::{self, Seen};
 
 /// Most HTML that is read, bytes; the rest is left out.
-const INPUT_BYTES_MAX: usize = 4 * 1024 * 1024;
+pub(super) const INPUT_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Most text that is written, bytes.
 const TEXT_BYTES_MAX: usize = 512 * 1024;
 /// Deepest nesting that is followed; deeper elements inherit from this depth.
@@ -54,16 +57,25 @@ pub fn to_text(html: &str) -> Rendered {
     let html = &html[..end];
     // White is the page's colour only where nothing paints another one.
     let painted = mentions(html.as_bytes(), b"bgcolor") || mentions(html.as_bytes(), b"background");
-    let page = Look { background: (!painted).then_some(0xFF_FF_FF), ..Look::default() };
-    let sink = Renderer(RefCell::new(State::new(page)));
-    let tokenizer = Tokenizer::new(sink, TokenizerOpts::default());
+    let page = Look::on((!painted).then_some(0xFF_FF_FF));
+    let mut state = render(html, State::new(page, Sheet::default()));
+    if state.rules_late {
+        // Rules count for what stands before them, too.
+        let sheet = std::mem::take(&mut state.sheet);
+        state = render(html, State { sheet_is_whole: true, ..State::new(page, sheet) });
+    }
+    let mut rendered = state.finish();
+    rendered.truncated |= cut;
+    rendered
+}
+
+fn render(html: &str, state: State) -> State {
+    let tokenizer = Tokenizer::new(Renderer(RefCell::new(state)), TokenizerOpts::default());
     let queue = BufferQueue::default();
     queue.push_back(StrTendril::from_slice(html));
     let _ = tokenizer.feed(&queue);
     tokenizer.end();
-    let mut rendered = tokenizer.sink.0.into_inner().finish();
-    rendered.truncated |= cut;
-    rendered
+    tokenizer.sink.0.into_inner()
 }
 
 /// Does `word` (which starts with a `b`) occur, in any letter case?
@@ -85,6 +97,16 @@ struct Element {
 
 struct State {
     page: Look,
+    sheet: Sheet,
+    /// The sheet was read before; style elements are passed over.
+    sheet_is_whole: bool,
+    /// Rules were found after text.
+    rules_late: bool,
+    /// The open style element is for every medium, and its text so far.
+    style_applies: bool,
+    style_text: String,
+    /// Style text read in all.
+    style_bytes: usize,
     pen: Pen,
     stack: Vec<Element>,
     /// Elements opened beyond the depth that is followed.
@@ -120,9 +142,15 @@ impl TokenSink for Renderer {
 }
 
 impl State {
-    fn new(page: Look) -> Self {
+    fn new(page: Look, sheet: Sheet) -> Self {
         Self {
             page,
+            sheet,
+            sheet_is_whole: false,
+            rules_late: false,
+            style_applies: false,
+            style_text: String::new(),
+            style_bytes: 0,
             pen: Pen::new(TEXT_BYTES_MAX),
             stack: Vec::with_capacity(16),
             too_deep: 0,
@@ -156,7 +184,13 @@ impl State {
     }
 
     fn characters(&mut self, text: &str) {
-        if self.mute.is_some() {
+        if let Some(mute) = &self.mute {
+            if &**mute == "style" && self.style_applies {
+                let room = SHEET_BYTES_MAX.saturating_sub(self.style_bytes);
+                let text = &text[..text.floor_char_boundary(room)];
+                self.style_text.push_str(text);
+                self.style_bytes += text.len();
+            }
             return;
         }
         let (look, hidden) = self.look();
@@ -180,7 +214,13 @@ impl State {
         }
         match name {
             "script" => return self.silence(tag, RawKind::ScriptData),
-            "style" | "noembed" | "noframes" | "iframe" | "xmp" => {
+            "style" => {
+                let medium = attribute(tag, "media").unwrap_or("all").trim();
+                self.style_applies = !self.sheet_is_whole
+                    && ["", "all", "screen"].iter().any(|m| medium.eq_ignore_ascii_case(m));
+                return self.silence(tag, RawKind::Rawtext);
+            }
+            "noembed" | "noframes" | "iframe" | "xmp" => {
                 return self.silence(tag, RawKind::Rawtext);
             }
             "title" => return self.silence(tag, RawKind::Rcdata),
@@ -198,7 +238,7 @@ impl State {
         }
         let (parent, parent_hidden) = self.look();
         let attributes = tag.attrs.iter().map(|a| (&*a.name.local, &*a.value));
-        let (look, hides) = html_style::read(parent, attributes);
+        let (look, hides) = html_style::read(parent, &self.sheet, name, attributes);
         let hidden = parent_hidden || hides;
         match name {
             "br" if !hidden => self.pen.line_end(),
@@ -207,9 +247,7 @@ impl State {
             "img" if !hidden => self.image(tag, look),
             _ => {}
         }
-        if attribute(tag, "id").is_some_and(|id| matches!(id, "divRplyFwdMsg" | "appendonsend"))
-            || (name == "hr" && attribute(tag, "id") == Some("stopSpelling"))
-        {
+        if cuts_rest(name, tag) {
             self.cut_rest.get_or_insert(self.pen.len());
         }
         if matches!(sort, Sort::Void | Sort::Rule) {
@@ -243,6 +281,8 @@ impl State {
         if let Some(mute) = &self.mute {
             if mute == tag {
                 self.mute = None;
+                let rules = std::mem::take(&mut self.style_text);
+                self.rules_late |= self.sheet.read(&rules) && self.pen.len() > 0;
             }
             return;
         }
@@ -296,7 +336,7 @@ impl State {
             }
             match name {
                 "blockquote" if !element.hidden => {
-                    self.pen.quotes = self.pen.quotes.saturating_sub(1)
+                    self.pen.quotes = self.pen.quotes.saturating_sub(1);
                 }
                 "pre" => self.pre = self.pre.saturating_sub(1),
                 _ => {}
@@ -346,132 +386,13 @@ impl State {
                 .unwrap_or(s)
                 .to_ascii_lowercase()
         };
-        if !shown.is_empty() && bare(shown) != bare(url) {
+        // A long text is no address: spares comparing it again for each link around it.
+        let is_long = shown.len() > URL_BYTES_MAX;
+        if !shown.is_empty() && (is_long || bare(shown) != bare(url)) {
             self.pen.text(" ");
             self.pen.word(&format!("({url})"));
         }
     }
-}
-
-fn attribute<'a>(tag: &'a Tag, name: &str) -> Option<&'a str> {
-    tag.attrs.iter().find(|a| &*a.name.local == name).map(|a| &*a.value)
-}
-
-/// What matters about an element's name, told once per tag.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sort {
-    Inline,
-    Void,
-    /// Starts and ends a line.
-    Block,
-    /// A block that has nothing inside.
-    Rule,
-    Paragraph,
-    Item,
-    List,
-    Term,
-    TermList,
-    Cell,
-    Row,
-    Table,
-    /// tbody, thead, tfoot, body, html: closed from anywhere.
-    Frame,
-    Anchor,
-    Option,
-    Select,
-}
-
-impl Sort {
-    fn of(name: &str) -> Self {
-        match name {
-            "area" | "base" | "br" | "col" | "embed" | "img" | "input" | "link" | "meta"
-            | "param" | "source" | "track" | "wbr" => Self::Void,
-            "hr" => Self::Rule,
-            "p" => Self::Paragraph,
-            "li" => Self::Item,
-            "ul" | "ol" => Self::List,
-            "dd" | "dt" => Self::Term,
-            "dl" => Self::TermList,
-            "td" | "th" => Self::Cell,
-            "tr" => Self::Row,
-            "table" => Self::Table,
-            "tbody" | "thead" | "tfoot" | "body" | "html" => Self::Frame,
-            "a" => Self::Anchor,
-            "option" => Self::Option,
-            "select" => Self::Select,
-            "address" | "article" | "aside" | "blockquote" | "center" | "div" | "fieldset"
-            | "figure" | "footer" | "form" | "h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "header"
-            | "main" | "nav" | "pre" | "section" | "caption" | "textarea" => Self::Block,
-            _ => Self::Inline,
-        }
-    }
-
-    fn is_block(self) -> bool {
-        !matches!(self, Self::Inline | Self::Void | Self::Cell | Self::Anchor)
-    }
-
-    /// HTML lets the end tag of some elements be left out: which one the start of this one ends,
-    /// unless something that `stops` lies between.
-    fn ends(self) -> Option<Self> {
-        match self {
-            Self::Item | Self::Cell | Self::Row | Self::Term | Self::Option | Self::Anchor => {
-                Some(self)
-            }
-            _ if self.is_block() => Some(Self::Paragraph),
-            _ => None,
-        }
-    }
-
-    fn stops(self, ended: Self) -> bool {
-        match ended {
-            Self::Item => matches!(self, Self::List | Self::Cell | Self::Table),
-            Self::Cell => matches!(self, Self::Row | Self::Table),
-            Self::Row => self == Self::Table,
-            Self::Term => matches!(self, Self::TermList | Self::Cell | Self::Table),
-            Self::Option => self == Self::Select,
-            _ => matches!(self, Self::Cell | Self::Table),
-        }
-    }
-}
-
-/// Elements that mailers wrap quoted mail in.
-fn is_cut(name: &str, tag: &Tag) -> bool {
-    let class = attribute(tag, "class").unwrap_or_default();
-    let has = |wanted: &str| class.split_ascii_whitespace().any(|c| c == wanted);
-    match name {
-        "blockquote" => {
-            attribute(tag, "type").is_some_and(|t| t.eq_ignore_ascii_case("cite"))
-                || has("protonmail_quote")
-                || has("gmail_quote")
-        }
-        "div" => {
-            has("gmail_quote")
-                || has("yahoo_quoted")
-                || has("protonmail_quote")
-                || has("moz-cite-prefix")
-                || attribute(tag, "id")
-                    .is_some_and(|id| id == "mail-editor-reference-message-container")
-        }
-        _ => {
-            has("yahoo_quoted")
-                || attribute(tag, "id") == Some("mail-editor-reference-message-container")
-        }
-    }
-}
-
-/// Sorted, joined, within the text.
-fn merged(mut cuts: Vec<Range<usize>>, end: usize) -> Vec<Range<usize>> {
-    cuts.sort_by_key(|c| c.start);
-    let mut out: Vec<Range<usize>> = Vec::with_capacity(cuts.len());
-    for cut in cuts {
-        let cut = cut.start.min(end)..cut.end.min(end);
-        match out.last_mut() {
-            Some(last) if cut.start <= last.end => last.end = last.end.max(cut.end),
-            _ if cut.is_empty() => {}
-            _ => out.push(cut),
-        }
-    }
-    out
 }
 
 #[cfg(test)]

@@ -54,6 +54,55 @@ fn hidden_text_is_left_out_and_reported() {
 }
 
 #[test]
+fn text_hidden_by_simple_rules_is_left_out_and_reported() {
+    for (rules, element) in [
+        (".a{display:none}", "<p class='x a'>secret</p>"),
+        (".A { Display : None }", "<p class=a>secret</p>"),
+        ("p.a, b{visibility:hidden}", "<p class=a>secret</p><b>secret</b>"),
+        ("#a{opacity:0}", "<p id=a>secret</p>"),
+        ("<!-- .b{} .a{font-size:0} -->", "<div class=a><p>secret</p></div>"),
+        (".a{color:#fff}", "<span class=a>secret</span>"),
+        ("/* } .a{display:block} */ .a{display:none}", "<p class=a>secret</p>"),
+        (".a{display:block} .a{display:none}", "<p class=a>secret</p>"),
+        (".a{display:none!important}", "<p class=a style='display:block'>secret</p>"),
+        ("#a{display:none} .a{display:block}", "<p class=a id=a>secret</p>"),
+        ("@import 'x'; @media print{.a{display:block}} .a{display:none}", "<p class=a>secret</p>"),
+        (".a{overflow:hidden} .b{max-height:0}", "<p class='a b'>secret</p>"),
+    ] {
+        let before = to_text(&format!("<style>{rules}</style>{element}<p>seen"));
+        assert_eq!((before.text.as_str(), before.hidden_text), ("seen\n", true), "{rules}");
+        let after = to_text(&format!("{element}<p>seen<style>{rules}</style>"));
+        assert_eq!((after.text.as_str(), after.hidden_text), ("seen\n", true), "{rules}, late");
+    }
+}
+
+#[test]
+fn rules_that_do_not_hide_cost_no_text() {
+    for (rules, element) in [
+        (".a{display:none} .a{display:block}", "<p class=a>seen</p>"),
+        (".a{display:none}", "<p class=a style='display:block'>seen</p>"),
+        (".a{display:none}", "<p class=ab>seen</p>"),
+        ("p.a{display:none}", "<div class=a>seen</div>"),
+        ("@media print{.a{display:none}}", "<p class=a>seen</p>"),
+        ("@media print{.b{color:red}.a{display:none}", "<p class=a>seen</p>"),
+        (".b .a{display:none}", "<p class=a>seen</p>"),
+        (".a:hover{display:none}", "<p class=a>seen</p>"),
+        (".a{display:none", "<p class=a>seen</p>"),
+        // The size of the paragraph is set by a rule that is not read.
+        (".a{font-size:0} .a p{font-size:14px}", "<div class=a><p>seen</p></div>"),
+        ("td.a{background:#fff} tr td.a{background:#000}", "<td class=a style='color:#fff'>seen"),
+        (".a{color:#fff;background:#000}", "<p class=a>seen</p>"),
+    ] {
+        let r = to_text(&format!("<style>{rules}</style>{element}"));
+        assert_eq!((r.text.as_str(), r.hidden_text), ("seen\n", false), "{rules}");
+    }
+    let r = to_text("<style media=print>.a{display:none}</style><p class=a>seen");
+    assert_eq!(r.text, "seen\n");
+    let r = to_text("<!--[if mso]><style>.a{display:none}</style><![endif]--><p class=a>seen");
+    assert_eq!(r.text, "seen\n");
+}
+
+#[test]
 fn cut_marks_are_offsets_into_the_text() {
     let r = to_text(
         "<div>new</div><div class='gmail_quote x'>On day A wrote:<blockquote>old</blockquote></div><div>below</div>",
@@ -82,5 +131,12 @@ fn hostile_nesting_is_linear_and_does_not_overflow_the_stack() {
     let _ = text(&stray);
     let _ = text(&"<a b='".repeat(100_000));
     let _ = text(&"<!--".repeat(100_000));
+    let rules: String = (0..5_000).map(|i| format!(".c{i},p.c{i},")).collect();
+    let classes: String = (0..5_000).map(|i| format!("c{i} ")).collect();
+    let element = format!("<p class='{classes}'>x</p>");
+    let _ = text(&format!("<style>{rules}b{{color:red}}</style>{}", element.repeat(20)));
+    let _ = text(&format!("<style>{}</style>", "a{".repeat(30_000)));
+    let _ = text(&format!("<style>{}</style>", "/*".repeat(30_000)));
+    let _ = text(&"<style>a{b:c}</style>x".repeat(10_000));
     assert!(started.elapsed() < Duration::from_secs(20), "quadratic: {:?}", started.elapsed());
 }

@@ -25,9 +25,16 @@ const BLOCKS_MAX: usize = 64;
 pub(super) fn find(text: &[u8]) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut at = 0;
+    // Each search starts where the last one of its kind ended: linear in the text.
+    let mut uu = next_line_with(text, 0, b"begin ");
+    let mut yenc = next_line_with(text, 0, b"=ybegin ");
     while blocks.len() < BLOCKS_MAX {
-        let uu = next_line_with(text, at, b"begin ");
-        let yenc = next_line_with(text, at, b"=ybegin ");
+        if uu.is_some_and(|u| u < at) {
+            uu = next_line_with(text, at, b"begin ");
+        }
+        if yenc.is_some_and(|y| y < at) {
+            yenc = next_line_with(text, at, b"=ybegin ");
+        }
         let (start, is_yenc) = match (uu, yenc) {
             (Some(u), Some(y)) => (u.min(y), y < u),
             (Some(u), None) => (u, false),
@@ -35,12 +42,10 @@ pub(super) fn find(text: &[u8]) -> Vec<Block> {
             (None, None) => break,
         };
         let block = if is_yenc { yenc_at(text, start) } else { uuencoded_at(text, start) };
-        match block {
-            Some(block) => {
-                at = block.range.end;
-                blocks.push(block);
-            }
-            None => at = start + 1,
+        at = start + 1;
+        if let Some(block) = block {
+            at = block.range.end;
+            blocks.push(block);
         }
     }
     blocks

@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use super::quote_mark::{self as mark, Separator};
+use super::sign_off;
 
 /// How far up a signature may begin, in non-blank lines.
 const SIGNATURE_LINES_MAX: usize = 15;
@@ -26,6 +27,7 @@ pub(super) fn new_ranges(
 ) -> Vec<Range<usize>> {
     let mut cutter = Cutter::new(text);
     cutter.armour();
+    cutter.scrubbed();
     if cuts.is_empty() {
         cutter.announced();
     } else {
@@ -89,6 +91,21 @@ impl<'a> Cutter<'a> {
         }
     }
 
+    /// What Mailman's archiver puts in place of an attachment: nobody wrote that.
+    fn scrubbed(&mut self) {
+        let mut at = 0;
+        while at < self.lines.len() {
+            let from = at;
+            at += 1;
+            if sign_off::scrub_note(self.lines[from]) {
+                while at < self.lines.len() && sign_off::scrub_field(self.lines[at]) {
+                    at += 1;
+                }
+                self.drop_lines(from..at);
+            }
+        }
+    }
+
     /// Marks known from HTML: their lines go, and the attribution just above them.
     fn marked(&mut self, cuts: &[Range<usize>]) {
         let mut start = 0;
@@ -100,18 +117,16 @@ impl<'a> Cutter<'a> {
             }
             let Some(range) = cuts.get(cut) else { break };
             // A line belongs to a cut when its text begins inside.
-            if range.start < end && range.start <= start {
-                if self.states[i] == State::Kept {
-                    if i > 0 && self.states[i - 1] == State::Kept {
-                        self.attribution_above(i);
-                    }
-                    if self.forward_from.is_none()
-                        && mark::separator(self.lines[i]) == Some(Separator::Forward)
-                    {
-                        self.forward_from = Some(i);
-                    }
-                    self.states[i] = State::Dropped;
+            if range.start <= start && self.states[i] == State::Kept {
+                if i > 0 && self.states[i - 1] == State::Kept {
+                    self.attribution_above(i);
                 }
+                if self.forward_from.is_none()
+                    && mark::separator(self.lines[i]) == Some(Separator::Forward)
+                {
+                    self.forward_from = Some(i);
+                }
+                self.states[i] = State::Dropped;
             }
             start = end;
         }
@@ -168,7 +183,7 @@ impl<'a> Cutter<'a> {
                 at = after;
             } else if is_sure {
                 let above = (0..at).rev().find(|&i| !self.lines[i].trim().is_empty());
-                let from = above.filter(|&i| mark::rule(self.lines[i])).unwrap_or(at);
+                let from = above.filter(|&i| sign_off::rule(self.lines[i])).unwrap_or(at);
                 self.drop_lines(from..self.lines.len());
                 return;
             } else {
@@ -193,22 +208,22 @@ impl<'a> Cutter<'a> {
             .filter(|&i| self.states[i] == State::Kept && !self.lines[i].trim().is_empty())
             .take(SIGNATURE_LINES_MAX)
             .collect();
-        let delimiter = tail.iter().rev().find(|&&i| mark::signature(self.lines[i])).copied();
+        let delimiter = tail.iter().rev().find(|&&i| sign_off::signature(self.lines[i])).copied();
         let footer = tail
             .iter()
             .take(FOOTER_LINES_MAX)
             .enumerate()
             .rev()
             .find(|&(n, &i)| {
-                mark::rule(self.lines[i])
-                    && tail[..n].iter().rev().take(2).any(|&j| mark::list_footer(self.lines[j]))
+                sign_off::rule(self.lines[i])
+                    && tail[..n].iter().rev().take(2).any(|&j| sign_off::list_footer(self.lines[j]))
             })
             .map(|(_, &i)| i);
         let mobile = tail
             .iter()
             .take(MOBILE_LINES_MAX)
             .rev()
-            .find(|&&i| mark::mobile_signature(self.lines[i]))
+            .find(|&&i| sign_off::mobile_signature(self.lines[i]))
             .copied();
         if let Some(from) = [delimiter, footer, mobile].into_iter().flatten().min() {
             self.drop_lines(from..self.lines.len());

@@ -1,4 +1,4 @@
-//! Lines that announce quoted mail: attributions, separators, header blocks, signatures.
+//! Lines that announce quoted mail: attributions, separators, header blocks, `>` marks.
 //!
 //! Phrases of many mailers and languages, matched by hand (no regular expression, nothing compiled
 //! per message). Each test looks at one line or a few; none allocates unless the line is a candidate.
@@ -78,7 +78,10 @@ pub(super) fn attribution(lines: &[&str]) -> Option<Attribution> {
     if first.is_empty() || first.len() > ATTRIBUTION_BYTES_MAX {
         return None;
     }
-    let starts = STARTERS.iter().any(|s| first.starts_with(s));
+    let starts = may_start(first) && STARTERS.iter().any(|s| first.starts_with(s));
+    if !starts && !ends_like_one(first) {
+        return None;
+    }
     if ends_like_one(first) {
         let lower = first.to_lowercase();
         if has_verb(&lower) {
@@ -102,6 +105,14 @@ pub(super) fn attribution(lines: &[&str]) -> Option<Attribution> {
         }
     }
     None
+}
+
+/// First bytes of [`STARTERS`], so that most lines cost one comparison.
+fn may_start(line: &str) -> bool {
+    matches!(
+        line.as_bytes().first(),
+        Some(b'O' | b'A' | b'L' | b'E' | b'I' | b'D' | b'P' | b'W' | b'Q' | b'2' | 0xE5 | 0xE4)
+    )
 }
 
 fn ends_like_one(line: &str) -> bool {
@@ -301,7 +312,14 @@ pub(super) fn header_block(lines: &[&str]) -> bool {
 /// The name before a colon near the start of the line; bold marks of rendered HTML do not count.
 fn label(line: &str) -> Option<&str> {
     let line = line.trim_start().trim_start_matches('*');
-    let colon = line.find([':', '：']).filter(|c| *c > 0 && *c <= 40)?;
+    let head = &line.as_bytes()[..line.len().min(44)];
+    let colon = head
+        .iter()
+        .position(|&b| b == b':')
+        .or_else(|| if line.is_ascii() { None } else { line.find('：') })?;
+    if colon == 0 || colon > 40 {
+        return None;
+    }
     Some(line[..colon].trim_end_matches(['*', ' ', '\u{A0}']))
 }
 
@@ -311,56 +329,6 @@ fn is_any(name: &str, names: &[&str]) -> bool {
     }
     let lower = name.to_lowercase();
     names.contains(&lower.as_str())
-}
-
-/// `-- ` or `--` alone (RFC 3676 §4.3), dash-escaped inside an OpenPGP signed text as well.
-pub(super) fn signature(line: &str) -> bool {
-    matches!(line.trim_end(), "--" | "- --")
-}
-
-/// A line that a telephone or a mail program adds below the text.
-pub(super) fn mobile_signature(line: &str) -> bool {
-    const PHRASES: [&str; 20] = [
-        "Sent from my ",
-        "Sent from Mail for ",
-        "Sent from Outlook",
-        "Sent from Yahoo",
-        "Sent via ",
-        "Get Outlook for ",
-        "Sent with Proton",
-        "Gesendet von ",
-        "Von meinem ",
-        "Diese Nachricht wurde von meinem ",
-        "Envoyé de mon ",
-        "Envoyé depuis ",
-        "Enviado desde ",
-        "Enviado do meu ",
-        "Inviato da ",
-        "Verstuurd vanaf ",
-        "Skickat från ",
-        "Sendt fra ",
-        "Отправлено с ",
-        "Wysłano z ",
-    ];
-    let line = line.trim();
-    line.len() <= 120
-        && (PHRASES.iter().any(|p| line.starts_with(p)) || line.ends_with("iPhoneから送信"))
-}
-
-/// A rule of underscores, dashes or equal signs, as list software draws before its footer.
-pub(super) fn rule(line: &str) -> bool {
-    let line = line.trim();
-    line.len() >= 20
-        && line.starts_with(['_', '-', '='])
-        && line.bytes().all(|b| b == line.as_bytes()[0])
-}
-
-/// Words of a mailing list's footer.
-pub(super) fn list_footer(line: &str) -> bool {
-    let lower = line.to_ascii_lowercase();
-    ["mailing list", "unsubscribe", "mailman/listinfo", "list-", "to post to"]
-        .iter()
-        .any(|w| lower.contains(w))
 }
 
 /// A quoted line: `>`, or `JD>` as some old mailers wrote it; `>From ` is mbox escaping.

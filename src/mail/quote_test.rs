@@ -75,3 +75,9 @@ fn marks_of_html_come_first() {
     let kept: String = ranges.into_iter().map(|r| &text[r]).collect();
     assert_eq!(kept, "new\nOn 1 Jan 2001 my reply wrote:\nis here\n");
 }
+
+#[test]
+fn notes_of_an_archiver_are_not_the_authors_words() {
+    let text = "My text.\nName: kept\n-------------- next part --------------\nA non-text attachment was scrubbed...\nName: x.patch\nType: text/x-patch\nSize: 1 bytes\nDesc: not available\nUrl : http://x\nafter\n";
+    assert_eq!(new(text), "My text.\nName: kept\nafter\n");
+}

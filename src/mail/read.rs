@@ -147,7 +147,7 @@ fn people(
 }
 
 fn identifiers(message: &mut Message, headers: &Headers<'_>, defects: &mut Defects) {
-    let text = |name: &str| headers.get(name).map(|raw| charset_text(raw));
+    let text = |name: &str| headers.get(name).map(charset_text);
     let declared = text("Message-ID").and_then(|t| message_id_normal(&t));
     message.message_id_synthetic = declared.is_none();
     message.message_id = declared.unwrap_or_else(|| {

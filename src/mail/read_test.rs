@@ -198,6 +198,56 @@ fn archived_addresses_are_unmasked() {
     );
 }
 
+#[test]
+fn a_page_of_pictures_is_kept_as_an_attachment() {
+    let m = mail("Content-Type: text/html\n\n<img src=http://x.org/a.gif>\n");
+    assert_eq!((m.text.as_str(), m.attachments.len()), ("", 1));
+    assert!(!m.attachments[0].by_disposition && !m.attachments[0].by_mime_class);
+}
+
+#[test]
+fn text_outside_of_empty_parts_is_rescued() {
+    let m = mail("Content-Type: multipart/mixed; boundary=b\n\n--b\n\n--b--\nall of it is here\n");
+    assert!(m.text.contains("all of it is here") && m.flags.parse_degraded);
+    let m = mail("Content-Type: multipart/mixed; boundary=b\n\nno parts\n--b--\n");
+    assert!(m.text.contains("no parts"));
+}
+
+#[test]
+fn hostile_messages_take_linear_time() {
+    let started = std::time::Instant::now();
+    let html_parts = "--b\nContent-Type: text/html\n\n<p>x\n".repeat(499);
+    let _ = mail(&format!(
+        "Content-Type: multipart/alternative; boundary=b\n\n--b\n\nhtml\n{html_parts}"
+    ));
+    for piece in [
+        "begin 644 x\n",
+        "=?a?q? ",
+        "<",
+        "(",
+        "\"",
+        "a,",
+        "<a@b",
+        "--b\n",
+        "-----BEGIN PGP ",
+        "On 1\n",
+        "&#",
+        "=",
+        "\u{200d}",
+        "\r",
+    ] {
+        let many = piece.repeat(200_000 / piece.len());
+        let folded = many.replace('\n', "");
+        let _ = mail(&format!(
+            "Subject: {folded}\nFrom: {folded}\nReferences: {folded}\nContent-Type: {folded}\n\n{many}"
+        ));
+        let _ = mail(&format!(
+            "Content-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: text/html\n\n{many}"
+        ));
+    }
+    assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
+}
+
 proptest::proptest! {
     #[test]
     fn no_bytes_panic(raw in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..600)) {

@@ -42,6 +42,8 @@ pub(super) struct Tree<'a> {
     pub(super) boundary_damaged: bool,
     /// A limit was met.
     pub(super) limit_met: bool,
+    /// Everything after the headers of the entity, as sent.
+    pub(super) whole_body: &'a [u8],
 }
 
 impl Tree<'_> {
@@ -83,17 +85,16 @@ pub(super) fn walk<'a>(bytes: &'a [u8], headers: Headers<'a>, body_from: usize) 
     });
     let mut walk = Walk { bytes, tree: Tree::default(), stack: Vec::new() };
     walk.tree.parts.push(root);
-    match boundary {
-        Some((boundary, damaged)) => {
-            walk.tree.boundary_damaged |= damaged;
-            if boundary.is_empty() {
-                walk.tree.parts[0].body = &bytes[body_from..];
-            } else {
-                walk.open(0, boundary);
-                walk.run(body_from);
-            }
+    if let Some((boundary, damaged)) = boundary {
+        walk.tree.boundary_damaged |= damaged;
+        if !boundary.is_empty() {
+            walk.open(0, boundary);
+            walk.run(body_from);
         }
-        None => walk.tree.parts[0].body = &bytes[body_from..],
+    }
+    walk.tree.whole_body = &bytes[body_from..];
+    if !walk.tree.parts[0].is_container {
+        walk.tree.parts[0].body = walk.tree.whole_body;
     }
     walk.tree
 }
@@ -131,7 +132,7 @@ impl<'a> Walk<'a> {
             if found.level + 1 < self.stack.len() {
                 self.tree.boundary_damaged = true;
                 while self.stack.len() > found.level + 1 {
-                    self.close_top(found.start);
+                    self.close_top();
                 }
             }
             at = found.next;
@@ -139,7 +140,7 @@ impl<'a> Walk<'a> {
                 if found.level == 0 {
                     self.stack[0].closed = true;
                 } else {
-                    self.close_top(found.start);
+                    self.close_top();
                 }
                 continue;
             }
@@ -152,7 +153,7 @@ impl<'a> Walk<'a> {
         self.end(current, self.bytes.len());
         self.tree.boundary_damaged |= self.stack.iter().any(|f| !f.closed);
         while !self.stack.is_empty() {
-            self.close_top(self.bytes.len());
+            self.close_top();
         }
     }
 
@@ -205,7 +206,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Leaves the innermost multipart; one without any part becomes a plain part.
-    fn close_top(&mut self, _at: usize) {
+    fn close_top(&mut self) {
         if let Some(frame) = self.stack.pop()
             && frame.children == 0
         {
@@ -248,7 +249,8 @@ fn match_line(stack: &[Frame], line: &[u8]) -> Option<(usize, bool)> {
             Some(tail) => (tail, true),
             None => (tail, false),
         };
-        tail.trim_ascii().is_empty().then_some((level, is_close))
+        // Blanks may follow, and whatever comes after them is no part of the delimiter.
+        tail.first().is_none_or(u8::is_ascii_whitespace).then_some((level, is_close))
     })
 }
 
@@ -269,7 +271,7 @@ fn part_of<'a>(
             } else {
                 default
             }
-            .to_owned()
+            .to_owned();
         }
     }
     let disposition =

@@ -75,3 +75,11 @@ fn parts_and_depth_are_bounded() {
     assert_eq!(lines.len(), DEPTH_MAX + 1);
     assert!(limit);
 }
+
+#[test]
+fn words_after_a_delimiter_do_not_hide_it() {
+    let (lines, damaged, _) =
+        shape("Content-Type: multipart/mixed; boundary=a\n\n--a ignore me\n\none\n--a-- me too\n");
+    assert_eq!(lines[1], "1 text/plain one");
+    assert!(!damaged);
+}

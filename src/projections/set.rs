@@ -269,7 +269,11 @@ impl ProjectionSet {
     pub fn close(mut self) -> Result<(), ProjectionError> {
         self.commit()?;
         let checkpoint = self.checkpoint();
-        self.shut()?;
+        self.text()?.close_writer()?;
+        if let Some(catalog) = self.catalog.take() {
+            catalog.close_compacted(&self.catalog_path)?;
+        }
+        drop(self.text.take());
         self.catalogs.mark(&self.catalog_path, checkpoint)?;
         self.texts.mark(&self.text_path, checkpoint)
     }

@@ -36,7 +36,6 @@ pub use crate::attachment_class::AttachmentClass;
 pub use dates::{DateRange, ResolvedDate, ResolvedQuery, resolve};
 pub use error::{Fault, QueryError};
 pub use languages::Lang;
-pub use leaves::{Named, named, positive_filters, positive_text, semantic_text};
 pub use parse::parse;
 pub use tree::{Expr, Filter, Query, TextField, TextKind, TextLeaf};
 

@@ -180,14 +180,14 @@ fn in_state(catalog: &CatalogView, state: State) -> Result<RoaringBitmap, Catalo
     }
 }
 
-/// References are not extracted yet: a reference is found as it is written, or with its
-/// separators left out.
+/// References are not extracted yet: a reference is found in subject, new text and attachments, as
+/// it is written or with its separators left out.
 fn references(view: &View, reference: &RefMatch) -> Result<RoaringBitmap, SearchError> {
     let forms = [reference.raw.as_str(), reference.fallback.as_str()];
     let queries: Vec<TextQuery> = forms
         .iter()
         .filter_map(|form| Pattern::new(form, false, 0))
-        .map(|pattern| view.text.pattern(&pattern, Scope::Anywhere, &[]))
+        .map(|pattern| view.text.pattern(&pattern, Scope::Written, &[]))
         .collect();
     if queries.is_empty() {
         return Ok(RoaringBitmap::new());

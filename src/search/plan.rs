@@ -2,8 +2,8 @@
 //!
 //! Each condition at the root is one of three. Text alone is scored. Filters alone become a
 //! bitmap. A mixture becomes a bitmap too: its words choose messages but do not rank them. A
-//! negated text needs something positive beside it to be given to Tantivy, else it is taken off
-//! the bitmap. Words without a letter or digit cannot be found and are left out with a note.
+//! negated word needs something positive beside it to be given to Tantivy; else, and for phrases, it
+//! is taken off the bitmap. Words without a letter or digit cannot be found and are left out with a note.
 
 use std::sync::Arc;
 
@@ -16,9 +16,8 @@ use crate::projections::catalog::bitmaps::Facet;
 use crate::projections::text::query::{Pattern, Scope, TextQuery};
 use crate::projections::view::View;
 use crate::query::dates::{ResolvedDate, ResolvedQuery};
-use crate::query::leaves::Composition;
+use crate::query::leaves::{Composition, named, positive_text};
 use crate::query::tree::{Expr, TextField, TextKind, TextLeaf};
-use crate::query::{named, positive_text};
 
 type Node = Expr<ResolvedDate>;
 
@@ -80,7 +79,7 @@ pub(super) fn compile(
             continue;
         };
         match (&conjunct, conjunct.composition()) {
-            (Node::Not(inner), Composition::Text) => match compiler.text(inner) {
+            (Node::Not(inner), Composition::Text) => match compiler.unwanted(inner) {
                 Some(text) => unwanted.push(text),
                 None => filter -= compiler.messages(inner)?,
             },
@@ -139,13 +138,27 @@ impl Compiler<'_> {
                 let mut but_not = Vec::new();
                 for child in children {
                     match child {
-                        Node::Not(inner) => but_not.push(self.text(inner)?),
+                        Node::Not(inner) => but_not.push(self.unwanted(inner)?),
                         other => parts.push(self.text(other)?),
                     }
                 }
                 (!parts.is_empty()).then(|| TextQuery::all_of(parts, but_not))
             }
             Node::Not(_) | Node::Filter(_) => None,
+        }
+    }
+
+    /// The query for an expression that must not match. Tantivy 0.27 walks an excluded phrase past
+    /// its end (an assertion of its phrase scorer), so only single words are left to it.
+    fn unwanted(&self, expr: &Node) -> Option<TextQuery> {
+        match expr {
+            Node::Text(leaf) if pattern(leaf)?.tokens.len() == 1 => self.leaf(leaf),
+            Node::Or(children) => children
+                .iter()
+                .map(|c| self.unwanted(c))
+                .collect::<Option<_>>()
+                .map(TextQuery::any_of),
+            _ => None,
         }
     }
 

@@ -10,7 +10,8 @@ use super::folders::{Role, role};
 use crate::events::Status;
 use crate::projections::catalog::bitmaps::Facet;
 use crate::projections::catalog::{CatalogError, CatalogView};
-use crate::query::{Named, fold_name};
+use crate::query::fold_name;
+use crate::query::leaves::Named;
 
 /// Everything that may be shown to a query that names these parts of the mailbox.
 pub(super) fn visible(

@@ -60,6 +60,8 @@ impl fmt::Display for Place {
 /// One message as it was stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
+    /// What it was found in.
+    pub kind: Kind,
     /// The message: no separator line, mbox quoting undone, otherwise the bytes on disk.
     pub raw: Vec<u8>,
     /// Where it lay.
@@ -98,6 +100,19 @@ pub enum Kind {
     Eml,
     /// The loose messages of one directory, one file each.
     EmlFolder,
+}
+
+impl Kind {
+    /// Name of the source in placements and for `source:`.
+    #[must_use]
+    pub fn source_name(self) -> &'static str {
+        match self {
+            Self::Mbox => "mbox",
+            Self::Takeout => "takeout",
+            Self::Maildir => "maildir",
+            Self::Eml | Self::EmlFolder => "eml",
+        }
+    }
 }
 
 impl fmt::Display for Kind {

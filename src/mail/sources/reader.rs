@@ -285,6 +285,7 @@ impl Source<'_> {
             place: Place { path: Arc::clone(&self.path), offset },
             folder,
             more_folders,
+            kind: self.kind,
             labels: labels.into_vec(),
             separator_ms,
             file_ms: self.file_ms,

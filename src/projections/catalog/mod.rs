@@ -18,8 +18,9 @@ mod view;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use heed::{Env, EnvFlags, EnvOpenOptions, RoTxn, RwTxn, WithoutTls};
+use heed::{CompactionOption, Env, EnvFlags, EnvOpenOptions, RoTxn, RwTxn, WithoutTls};
 
 use self::people::PeopleText;
 use self::tables::{Table, Tables, from_be_u32};
@@ -32,6 +33,12 @@ use crate::ids::Seq;
 const MAP_BYTES: usize = 32 << 30;
 /// Concurrent readers of one catalog.
 const READERS_MAX: u32 = 512;
+
+/// A closed catalog is rewritten when less than so many tenths of its pages are in use.
+const FREE_TENTHS_KEPT: usize = 9;
+
+/// How long an opening waits for readers of an earlier one.
+const CLOSING_WAIT: Duration = Duration::from_secs(10);
 
 /// Part of the generation's name: changes whenever stored shapes or derivation rules change.
 pub const FINGERPRINT: u32 = 1;
@@ -113,6 +120,10 @@ impl Catalog {
     /// [`CatalogError`]: set the directory aside and replay.
     pub fn open(dir: &Path, check: bool) -> Result<Self, CatalogError> {
         std::fs::create_dir_all(dir)?;
+        // A search may still hold a view of the environment as it was open before.
+        if let Some(closing) = heed::env_closing_event(dir.canonicalize()?) {
+            closing.wait_timeout(CLOSING_WAIT);
+        }
         let mut options = EnvOpenOptions::new().read_txn_without_tls();
         options.map_size(MAP_BYTES).max_dbs(Table::ALL.len() as u32).max_readers(READERS_MAX);
         #[expect(unsafe_code, reason = "LMDB maps a file: the directory lock keeps others out")]
@@ -182,5 +193,33 @@ impl Catalog {
     pub fn close(self) {
         let closing = self.env.prepare_for_closing();
         closing.wait();
+    }
+
+    /// Closes the environment in `dir` and drops its free pages when they are many: a copy without
+    /// them takes the file's place. Skipped while somebody still reads.
+    ///
+    /// # Errors
+    /// [`CatalogError`]; the file is then as it was.
+    pub fn close_compacted(self, dir: &Path) -> Result<(), CatalogError> {
+        let rtxn = self.env.read_txn()?;
+        let mut used_pages = 0;
+        for table in Table::ALL {
+            let stat = self.tables.of(table).stat(&rtxn)?;
+            used_pages += stat.branch_pages + stat.leaf_pages + stat.overflow_pages;
+        }
+        drop(rtxn);
+        let all_pages = self.env.info().last_page_number;
+        if used_pages * 10 >= all_pages * FREE_TENTHS_KEPT {
+            return Ok(());
+        }
+        let copy = dir.join("data.mdb.copy");
+        self.env.copy_to_path(&copy, CompactionOption::Enabled)?.sync_all()?;
+        let closing = self.env.prepare_for_closing();
+        if closing.wait_timeout(CLOSING_WAIT) {
+            std::fs::rename(copy, dir.join("data.mdb"))?;
+        } else {
+            std::fs::remove_file(copy)?;
+        }
+        Ok(())
     }
 }

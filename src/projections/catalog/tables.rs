@@ -3,7 +3,7 @@
 //! | table | key | value |
 //! |---|---|---|
 //! | `meta` | name | checkpoint, counters, configuration ([`super::state`]) |
-//! | `blocks` | first ordinal u32 | zstd of up to 16 consecutive prepared messages ([`super::blocks`]) |
+//! | `blocks` | first ordinal u32 | zstd of up to 32 consecutive prepared messages ([`super::blocks`]) |
 //! | `bitmaps` | facet u8 ‖ value ‖ chunk u16 | roaring bitmap of `ordinal & 0xffff` ([`super::bitmaps`]) |
 //! | `message_ids` | SHA-256\[..16\] of a Message-ID | thread and holders ([`super::threads`]) |
 //! | `raw_digests` | SHA-256\[..16\] of raw bytes | ordinal u32 |

@@ -100,6 +100,8 @@ pub enum Scope {
     Anywhere,
     /// The subject.
     Subject,
+    /// Everything but participants and quoted text.
+    Written,
 }
 
 impl TextReader {
@@ -110,6 +112,9 @@ impl TextReader {
         let weighted = match scope {
             Scope::Anywhere => fields.weighted().to_vec(),
             Scope::Subject => vec![(fields.subject, 8.0)],
+            Scope::Written => {
+                vec![(fields.subject, 8.0), (fields.new, 3.0), (fields.attachments, 1.5)]
+            }
         };
         let mut parts: Vec<Box<dyn Query>> = weighted
             .into_iter()
