@@ -10,6 +10,8 @@ use door::{Answer, get, send};
 use postrider::app::Postrider;
 use postrider::http::{Server, ServerFile};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 use world::{SAMPLES_DISTINCT, SAMPLES_READ, World, letter, samples};
 
 async fn post(address: SocketAddr, path: &str, body: &Value) -> Answer {
@@ -380,9 +382,43 @@ async fn a_stopped_server_leaves_a_directory_that_opens() {
     let stored = send(at, "POST", "/v1/identities/main/messages", &[], letter("kept")).await.json();
     server.stop().await;
     assert!(ServerFile::read(&world.data_dir()).is_none());
-    assert!(tokio::net::TcpStream::connect(at).await.is_err());
+    assert!(TcpStream::connect(at).await.is_err());
     let server = world.serve().await;
     let found = search(server.address(), "kept").await;
     assert_eq!(found["hits"][0]["message_id"], stored["message_id"]);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_is_under_way_when_the_server_stops_is_finished() {
+    let world = World::new();
+    let server = empty(&world).await;
+    let at = server.address();
+    let letter = letter("last");
+    let mut stream = TcpStream::connect(at).await.expect("connects");
+    let head = format!(
+        "POST /v1/identities/main/messages HTTP/1.1\r\nHost: localhost\r\n\
+         Content-Length: {}\r\nExpect: 100-continue\r\n\r\n",
+        letter.len()
+    );
+    stream.write_all(head.as_bytes()).await.expect("sent");
+    let mut heard = Vec::new();
+    // The handler waits for the body when it says this.
+    while !heard.ends_with(b"100 Continue\r\n\r\n") {
+        assert_ne!(stream.read_buf(&mut heard).await.expect("heard"), 0);
+    }
+    let stopping = tokio::spawn(server.stop());
+    while TcpStream::connect(at).await.is_ok() {
+        tokio::task::yield_now().await;
+    }
+    assert!(!stopping.is_finished(), "the server did not wait");
+    stream.write_all(&letter).await.expect("sent");
+    heard.clear();
+    stream.read_to_end(&mut heard).await.expect("heard");
+    assert!(heard.starts_with(b"HTTP/1.1 202"), "{}", String::from_utf8_lossy(&heard));
+    stopping.await.expect("stopped");
+
+    let server = world.serve().await;
+    assert_eq!(search(server.address(), "last").await["total"], 1);
     server.stop().await;
 }

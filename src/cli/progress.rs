@@ -13,12 +13,12 @@ pub(super) struct Bar {
 impl Bar {
     /// A bar for an import: bytes, rate, estimate, messages.
     pub(super) fn import() -> Self {
-        Self::new("import", "{bar:30} {bytes}/{total_bytes} {bytes_per_sec} ETA {eta}  {msg}")
+        Self::new("import", "{bar:20} {bytes}/{total_bytes} {bytes_per_sec} ETA {eta} {wide_msg}")
     }
 
     /// A bar for a rebuild: events, rate, estimate.
     pub(super) fn rebuild() -> Self {
-        Self::new("rebuild", "{bar:30} {pos}/{len} events {per_sec} ETA {eta}  {msg}")
+        Self::new("rebuild", "{bar:20} {pos}/{len} events {per_sec} ETA {eta} {wide_msg}")
     }
 
     fn new(what: &'static str, template: &str) -> Self {
@@ -33,6 +33,9 @@ impl Bar {
     /// Shows how far a job is.
     pub(super) fn show(&self, progress: &JobProgress) {
         match progress {
+            // Nothing to say before it is known how much there is.
+            JobProgress::Import { bytes_total: 0, .. }
+            | JobProgress::Rebuild { events_total: 0, .. } => {}
             JobProgress::Import { bytes_done, bytes_total, messages } => {
                 self.bar.set_length(*bytes_total);
                 self.bar.set_position(*bytes_done);

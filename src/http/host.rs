@@ -119,6 +119,7 @@ mod tests {
             "192.0.2.7:80",
             "mail.example",
             "mail.example.:443",
+            "localhost:",
         ] {
             assert!(hosts.allows(good), "{good}");
         }
@@ -131,9 +132,8 @@ mod tests {
             "192.0.2.8",
             "localhost:80@evil.example",
             "[::1].evil.example",
-            "localhost:",
         ] {
-            assert_eq!(hosts.allows(bad), bad == "localhost:", "{bad}");
+            assert!(!hosts.allows(bad), "{bad}");
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Json, Response};
 use ulid::Ulid;
@@ -35,7 +35,12 @@ pub(super) async fn layer(State(shared): State<Shared>, request: Request, next: 
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     let (status, ms) = (response.status().as_u16(), started.elapsed().as_millis());
-    tracing::info!(request_id = id, %method, route, status, ms, "answered");
+    if method == Method::GET && response.status().is_success() {
+        // Watchers of jobs and of health ask often.
+        tracing::debug!(request_id = id, %method, route, status, ms, "answered");
+    } else {
+        tracing::info!(request_id = id, %method, route, status, ms, "answered");
+    }
     response
 }
 
