@@ -58,6 +58,9 @@ pub const MAILBOX_NAME_CHARS_MAX: usize = 64;
 /// How long closing waits for other owners of the log.
 const CLOSE_WAIT: Duration = Duration::from_secs(10);
 
+/// How long an opening waits for searches of a closed directory.
+const LOCK_WAIT: Duration = Duration::from_secs(3);
+
 /// An open data directory with its actors. Cheap to clone; close one of the clones to end it.
 #[derive(Clone)]
 pub struct Postrider {
@@ -87,8 +90,27 @@ fn lock(data_dir: &Path) -> Result<File, Error> {
         .map_err(io)?;
     match file.try_lock() {
         Ok(()) => Ok(file),
-        Err(std::fs::TryLockError::WouldBlock) => Err(Error::InUse(data_dir.to_owned())),
+        Err(std::fs::TryLockError::WouldBlock) => wait_for_searches(data_dir, file),
         Err(std::fs::TryLockError::Error(source)) => Err(io(source)),
+    }
+}
+
+/// A closed directory is held by searches at most, for milliseconds each; an open one for long.
+fn wait_for_searches(data_dir: &Path, file: File) -> Result<File, Error> {
+    let in_use = || Error::InUse(data_dir.to_owned());
+    if !offline::is_closed(data_dir) {
+        return Err(in_use());
+    }
+    let (give, locked) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let taken = file.lock().map(|()| file);
+        // Nobody listens any more when it took too long: the lock is let go with the file.
+        let _ = give.send(taken);
+    });
+    match locked.recv_timeout(LOCK_WAIT) {
+        Ok(Ok(file)) => Ok(file),
+        Ok(Err(source)) => Err(Error::Io { path: data_dir.to_owned(), source }),
+        Err(_) => Err(in_use()),
     }
 }
 

@@ -38,6 +38,11 @@ fn io(path: &Path, source: std::io::Error) -> Error {
     Error::Io { path: path.to_owned(), source }
 }
 
+/// Whether the directory was closed well and has not been opened since.
+pub(super) fn is_closed(data_dir: &Path) -> bool {
+    note(data_dir).exists()
+}
+
 /// Takes the note away before anything may change.
 pub(super) fn forget(data_dir: &Path) -> Result<(), Error> {
     match std::fs::remove_file(note(data_dir)) {

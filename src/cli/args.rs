@@ -61,6 +61,7 @@ pub(super) enum Command {
     #[command(after_help = "Examples:
   postrider import ~/Mail
   postrider import --mailbox work --label old archive.mbox
+  postrider import inbox.mbox --search 'from:ada boiler'
   postrider --json import takeout.mbox.gz")]
     Import(Import),
     /// Find messages
@@ -131,9 +132,12 @@ pub(super) struct Import {
     /// Label every message; may be repeated
     #[arg(long = "label", value_name = "L")]
     pub(super) labels: Vec<String>,
-    /// Name of the source, for placements [default: import]
+    /// Name of the source, for placements [default: mbox, maildir, eml or takeout, as it is found]
     #[arg(long, value_name = "S")]
     pub(super) source: Option<String>,
+    /// Search the mailbox afterwards, as `postrider search` does
+    #[arg(long, value_name = "QUERY")]
+    pub(super) search: Option<String>,
 }
 
 #[derive(Debug, Args)]

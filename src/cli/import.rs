@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::app::{Account, ImportFailure, ImportOptions, ImportProgress, Postrider};
 use crate::config::Config;
 use crate::http::wire::{ImportRequest, JobProgress, JobStarted};
+use crate::search::SearchRequest;
 
 use super::access::Access;
 use super::args::Import;
@@ -14,7 +15,7 @@ use super::failure::{Exit, Failure};
 use super::job;
 use super::output::Output;
 use super::progress::Bar;
-use super::safe;
+use super::{safe, search};
 
 /// Imports, and prints the account.
 pub(super) async fn run(config: Config, args: Import, out: Output) -> Result<Exit, Failure> {
@@ -25,6 +26,7 @@ pub(super) async fn run(config: Config, args: Import, out: Output) -> Result<Exi
         .collect::<Result<Vec<PathBuf>, _>>()
         .map_err(|e| Failure::caller(format!("a path cannot be made absolute: {e}"), ""))?;
     let access = Access::find_or_make(config).await?;
+    let then = args.search.as_ref().map(|q| (args.of.mailbox.clone(), search::request(q, out)));
     let done = match &access {
         Access::Here(postrider) => here(postrider, paths, args).await,
         Access::Server(client) => {
@@ -40,18 +42,36 @@ pub(super) async fn run(config: Config, args: Import, out: Output) -> Result<Exi
             view.map(|view| view.account.unwrap_or_default())
         }
     };
+    let told = match done {
+        Ok(account) => tell(&access, &account, then, out).await.map(|()| account),
+        Err(failure) => Err(failure),
+    };
     access.close().await;
-    let account = done?;
-    if out.json {
-        out.value(&account)?;
-    } else {
-        out.text(&for_people(&account))?;
-    }
+    let account = told?;
     Ok(match &account {
         Account { interrupted: true, .. } => Exit::Interrupted,
         Account { failed: 0, .. } => Exit::Fine,
         _ => Exit::Partly,
     })
+}
+
+/// Prints the account, and what the search after it finds.
+async fn tell(
+    access: &Access,
+    account: &Account,
+    then: Option<(String, SearchRequest)>,
+    out: Output,
+) -> Result<(), Failure> {
+    let Some((mailbox, request)) = then else {
+        return if out.json { out.value(account) } else { out.text(&for_people(account)) };
+    };
+    if !out.json {
+        out.text(&format!("{}\n", for_people(account)))?;
+        return search::print(search::ask(access, &mailbox, &request).await, &request, out);
+    }
+    let found = search::ask(access, &mailbox, &request).await;
+    let answer = found.map_err(|failure| failure.about(&request.q))?;
+    out.value(&serde_json::json!({ "account": account, "search": answer }))
 }
 
 async fn here(

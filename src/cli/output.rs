@@ -28,6 +28,11 @@ impl Output {
         Self { json, colour: terminal && !set("NO_COLOR") && !dumb, width }
     }
 
+    /// Whether the words that were found can be marked.
+    pub(super) fn marks(self) -> bool {
+        self.colour && !self.json
+    }
+
     /// Writes text; what people wrote must have gone through [`safe`].
     pub(super) fn text(self, text: &str) -> Result<(), Failure> {
         let mut out = io::stdout().lock();

@@ -20,12 +20,11 @@ use super::{in_runtime, table};
 /// Searches, and prints what is found.
 pub(super) fn run(config: Config, args: &Search, out: Output) -> Result<Exit, Failure> {
     let request = SearchRequest {
-        q: args.query.join(" "),
         sort: args.sort.map(Into::into),
         limit: args.limit,
-        highlight: args.highlight || (out.colour && !out.json),
+        highlight: args.highlight || out.marks(),
         include_quarantined: args.include_quarantined,
-        ..SearchRequest::default()
+        ..request(&args.query.join(" "), out)
     };
     let mailbox = &args.of.mailbox;
     access::exists(&config)?;
@@ -34,7 +33,13 @@ pub(super) fn run(config: Config, args: &Search, out: Output) -> Result<Exit, Fa
         Some(answer) => answer.map_err(Failure::from),
         None => return in_runtime(open(config, mailbox, &request, out)),
     };
-    print(answer, &request, out)
+    print(answer, &request, out)?;
+    Ok(Exit::Fine)
+}
+
+/// The request for a query alone.
+pub(super) fn request(query: &str, out: Output) -> SearchRequest {
+    SearchRequest { q: query.to_owned(), highlight: out.marks(), ..SearchRequest::default() }
 }
 
 async fn open(
@@ -44,28 +49,33 @@ async fn open(
     out: Output,
 ) -> Result<Exit, Failure> {
     let access = Access::find(config).await?;
-    let answer = match &access {
+    let printed = print(ask(&access, mailbox, request).await, request, out);
+    access.close().await;
+    printed?;
+    Ok(Exit::Fine)
+}
+
+/// Asks whoever holds the directory.
+pub(super) async fn ask(
+    access: &Access,
+    mailbox: &str,
+    request: &SearchRequest,
+) -> Result<SearchResponse, Failure> {
+    match access {
         Access::Here(postrider) => postrider.search(mailbox, request).await.map_err(Failure::from),
         Access::Server(client) => {
             let path = format!("/v1/identities/{}/search", path_segment(mailbox));
             client.post(&path, request).await
         }
-    };
-    let printed = print(answer, request, out);
-    access.close().await;
-    printed
+    }
 }
 
-fn print(
+/// Prints an answer.
+pub(super) fn print(
     answer: Result<SearchResponse, Failure>,
     request: &SearchRequest,
     out: Output,
-) -> Result<Exit, Failure> {
+) -> Result<(), Failure> {
     let answer = answer.map_err(|failure| failure.about(&request.q))?;
-    if out.json {
-        out.value(&answer)?;
-    } else {
-        out.text(&table::answer(&answer, out))?;
-    }
-    Ok(Exit::Fine)
+    if out.json { out.value(&answer) } else { out.text(&table::answer(&answer, out)) }
 }

@@ -123,8 +123,10 @@ fn is_message(content: &[u8], eol: u8) -> bool {
         }
         first = false;
     }
-    // One field of mail or MIME is enough in a clean block; a damaged one must show more.
-    if strange == 0 { core + mime >= 1 } else { (begins || core >= 2) && fields > strange }
+    // One field of mail or MIME is enough in a clean block; a damaged one must show more, and a
+    // long text with lines that happen to look like fields is no header.
+    let damaged = (begins || core >= 2) && fields > strange;
+    if strange == 0 { core + mime >= 1 } else { damaged && (strange <= 3 || fields >= 4 * strange) }
 }
 
 #[cfg(test)]
@@ -147,6 +149,8 @@ mod tests {
         assert_eq!(kind(b"From 1@xxx\nX-Gmail-Labels: Inbox\n\n"), Sniffed::Takeout);
         assert_eq!(kind(b"\xef\xbb\xbfSubject: x\r\n\r\nbody"), Sniffed::Message);
         assert_eq!(kind(b"21    \nSubject: x\n\nbody body<?xml"), Sniffed::Message);
+        let listing = "a list\nfrom:x y\nto:z w\nsubject:v\nplain words\n".repeat(9);
+        assert_ne!(kind(listing.as_bytes()), Sniffed::Message);
         assert_eq!(kind(b"odd line\nFrom: a\nTo: b\nDate: c\n\nbody"), Sniffed::Message);
         assert_eq!(kind(b"Subject: mac\rFrom: x\r\rbody"), Sniffed::Message);
     }
