@@ -51,14 +51,17 @@ pub(super) fn guess(bytes: &[u8]) -> Option<&'static Encoding> {
     BELIEVED.contains(&found).then_some(found)
 }
 
-/// Letters of other scripts come in runs; accents of Latin text stand alone among ASCII letters.
+/// Letters of other scripts come in runs; accents of Latin text stand alone among ASCII letters, and
+/// lines drawn by one byte over and over are no letters.
 fn is_other_script(bytes: &[u8]) -> bool {
-    let (mut high, mut neighbours, mut before) = (0, 0, false);
-    for byte in bytes {
-        let is_high = !byte.is_ascii();
-        high += usize::from(is_high);
-        neighbours += usize::from(is_high && before);
-        before = is_high;
+    let (mut high, mut neighbours, mut before) = (0, 0, 0u8);
+    for &byte in bytes {
+        if byte == before {
+            continue;
+        }
+        high += usize::from(!byte.is_ascii());
+        neighbours += usize::from(!byte.is_ascii() && !before.is_ascii());
+        before = byte;
     }
     high >= HIGH_BYTES_MIN && neighbours * 3 >= high
 }
@@ -111,6 +114,7 @@ mod tests {
             (WINDOWS_1252, french),
             (WINDOWS_1252, finnish),
             (WINDOWS_1252, "ÄÖÜ"),
+            (WINDOWS_1252, "ÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄ 1\nÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄ 2"),
             (WINDOWS_1250, polish),
             (UTF_8, "明天上午十點在會議室討論"),
             (GBK, "会议"),
