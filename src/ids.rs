@@ -71,6 +71,12 @@ macro_rules! public_id {
             /// The text before the underscore.
             pub const PREFIX: &'static str = $prefix;
 
+            /// The identifier with these 128 bits.
+            #[must_use]
+            pub fn from_bits(bits: u128) -> Self {
+                Self(Ulid(bits))
+            }
+
             /// An identifier from a time (unix ms) and 80 bits of randomness (upper bits ignored).
             #[must_use]
             pub fn from_parts(unix_ms: u64, random: u128) -> Self {

@@ -282,8 +282,8 @@ impl Core {
         if let Some(id) = self.recent.id(ordinal) {
             return Ok(id);
         }
-        let prepared = catalog.map_or(Ok(Vec::new()), |c| c.prepared([ordinal]))?;
-        prepared.first().map(|p| p.id).ok_or(MailboxError::NoSuchMessage)
+        let id = catalog.map_or(Ok(None), |catalog| catalog.id(ordinal))?;
+        id.ok_or(MailboxError::NoSuchMessage)
     }
 
     fn fact(&mut self, event: Event) -> Result<Decided, MailboxError> {

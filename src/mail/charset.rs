@@ -2,13 +2,16 @@
 //!
 //! Every label of the WHATWG Encoding Standard, the legacy ones mail still shows (UTF-7,
 //! ISO-2022-KR, HZ, IBM 850), misspelt labels, and wrong labels: text that is valid UTF-8 is read as
-//! UTF-8 whatever a Latin label says. Never fails; what no charset explains becomes U+FFFD.
+//! UTF-8 whatever a Latin label says; without a usable label the bytes may tell (`charset_guess`).
+//! Never fails; what no charset explains becomes U+FFFD.
 
 use std::borrow::Cow;
 
 use encoding_rs::{EUC_KR, Encoding, GBK, ISO_2022_JP, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 use mail_parser::decoders::charsets::{DecoderFnc, map::charset_decoder};
 use memchr::{memchr, memmem};
+
+use super::charset_guess;
 
 /// What came of decoding.
 #[derive(Debug)]
@@ -48,9 +51,9 @@ pub(super) fn decode<'a>(
     if bytes.is_ascii() {
         return ascii(bytes, declared, unknown);
     }
-    match declared {
+    match declared.filter(|_| label.is_some_and(is_usable)) {
         Some(Charset::Whatwg(e)) if e == UTF_8 => utf8_or_latin(bytes, false),
-        None => match hint.and_then(find) {
+        None => match hint.filter(|h| is_usable(h)).and_then(find) {
             Some(Charset::Whatwg(e)) if std::str::from_utf8(bytes).is_err() && e != UTF_8 => {
                 whatwg(bytes, e, true)
             }
@@ -142,7 +145,8 @@ fn iso_2022_jp(bytes: &[u8], mended: bool) -> Decoded<'_> {
     Decoded { text: Cow::Owned(text.into_owned()), mended, replaced: bad }
 }
 
-/// UTF-8 if it is; else, when hardly any of it is UTF-8, windows-1252; else UTF-8 with holes.
+/// UTF-8 if it is; else, when hardly any of it is UTF-8, what the bytes of an undeclared text tell or
+/// windows-1252; else UTF-8 with holes.
 fn utf8_or_latin(bytes: &[u8], undeclared: bool) -> Decoded<'_> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Decoded {
@@ -160,11 +164,24 @@ fn utf8_or_latin(bytes: &[u8], undeclared: bool) -> Decoded<'_> {
                 let text = String::from_utf8_lossy(bytes);
                 return Decoded { text, mended: false, replaced: true };
             }
+            if undeclared && let Some(guessed) = charset_guess::guess(bytes) {
+                return whatwg(bytes, guessed, true);
+            }
             let mut d = whatwg(bytes, WINDOWS_1252, true);
             d.mended = !undeclared || d.mended;
             d
         }
     }
+}
+
+/// Is the label one we know, and more than ASCII? Bytes outside ASCII are then in that charset.
+pub(super) fn is_usable(label: &[u8]) -> bool {
+    let ascii = ["us-ascii", "ascii", "ansi_x3", "iso646", "iso_646"];
+    let label = label.trim_ascii();
+    let is_ascii = ascii.iter().any(|a| {
+        label.get(..a.len()).is_some_and(|start| start.eq_ignore_ascii_case(a.as_bytes()))
+    });
+    !is_ascii && find(label).is_some()
 }
 
 /// The charset behind a label as mail writes it, misspellings included.
@@ -340,6 +357,17 @@ mod tests {
     #[test]
     fn japanese_words_joined_at_their_escapes_were_given_up() {
         assert_eq!(text(b"\x1b$B%O\x1b(B\x1b$B%O\x1b(B", "iso-2022-jp"), "ハハ");
+    }
+
+    #[test]
+    fn undeclared_text_of_other_scripts_is_told_by_its_bytes() {
+        let (cyrillic, _, _) = encoding_rs::KOI8_R.encode("Завтра обсудим ремонт котла в школе");
+        for label in ["", "us-ascii", "x-unknown"] {
+            assert_eq!(text(&cyrillic, label), "Завтра обсудим ремонт котла в школе", "{label}");
+        }
+        assert_ne!(text(&cyrillic, "iso-8859-1"), "Завтра обсудим ремонт котла в школе");
+        let hinted = decode(b"\xf0\xd2\xc9", None, Some(b"us-ascii")).text;
+        assert_eq!(hinted, "ðÒÉ");
     }
 
     #[test]

@@ -105,7 +105,6 @@ struct State {
     /// The open style element is for every medium, and its text so far.
     style_applies: bool,
     style_text: String,
-    /// Style text read in all.
     style_bytes: usize,
     pen: Pen,
     stack: Vec<Element>,
@@ -244,7 +243,7 @@ impl State {
             "br" if !hidden => self.pen.line_end(),
             "li" if !hidden => self.pen.item(),
             "td" | "th" if !hidden => self.pen.cell(),
-            "img" if !hidden => self.image(tag, look),
+            "img" if !hidden => self.image(tag),
             _ => {}
         }
         if cuts_rest(name, tag) {
@@ -352,11 +351,12 @@ impl State {
         }
     }
 
-    fn image(&mut self, tag: &Tag, look: Look) {
+    /// A picture is seen whatever the size and colour of text.
+    fn image(&mut self, tag: &Tag) {
         let alt = attribute(tag, "alt")
             .map(|a| invisible::strip(a.trim(), &mut self.seen).into_owned())
             .unwrap_or_default();
-        if !alt.is_empty() && !look.is_invisible() && alt.len() <= URL_BYTES_MAX {
+        if !alt.is_empty() && alt.len() <= URL_BYTES_MAX {
             let alt = alt.split_whitespace().collect::<Vec<_>>().join(" ");
             self.pen.word(&format!("[image: {alt}]"));
         }

@@ -96,6 +96,8 @@ fn rules_that_do_not_hide_cost_no_text() {
         let r = to_text(&format!("<style>{rules}</style>{element}"));
         assert_eq!((r.text.as_str(), r.hidden_text), ("seen\n", false), "{rules}");
     }
+    let r = to_text("<style>a{color:#fff;font-size:0}</style><a><img alt=seen></a>");
+    assert_eq!(r.text, "[image: seen]\n");
     let r = to_text("<style media=print>.a{display:none}</style><p class=a>seen");
     assert_eq!(r.text, "seen\n");
     let r = to_text("<!--[if mso]><style>.a{display:none}</style><![endif]--><p class=a>seen");

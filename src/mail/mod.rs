@@ -6,6 +6,7 @@
 mod address;
 mod attachment;
 mod charset;
+mod charset_guess;
 mod collect;
 mod compose;
 mod date;

@@ -9,6 +9,8 @@ use memchr::{memchr, memchr2};
 use sha2::{Digest as _, Sha256};
 
 use super::address::{self, ADDRESSES_MAX};
+use super::charset;
+use super::charset_guess;
 use super::collect::{self, Collected};
 use super::compose;
 use super::defects::Defects;
@@ -45,7 +47,7 @@ pub fn read(raw: &[u8], hints: &ReadHints) -> Message {
     let composed = compose::compose(&mut collected);
 
     let headers = &tree.parts[0].headers;
-    let hint = header_charset(&tree);
+    let hint = header_charset(&tree, &bytes, body_from);
     let mut message = Message {
         raw_bytes: raw.len() as u64,
         raw_digest,
@@ -100,10 +102,15 @@ fn with_line_feeds(raw: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(bytes)
 }
 
-/// The charset of the first text part: what raw 8-bit bytes in headers are likely to be in.
-fn header_charset<'t>(tree: &'t Tree<'_>) -> Option<&'t [u8]> {
-    let part = tree.parts.iter().find(|p| p.content_type.value.starts_with("text/"))?;
-    part.content_type.param("charset").map(str::as_bytes)
+/// What raw 8-bit bytes in headers are likely to be in: the charset of the first text part, or what
+/// the message as a whole looks like.
+fn header_charset<'t>(tree: &'t Tree<'_>, bytes: &[u8], body_from: usize) -> Option<&'t [u8]> {
+    let part = tree.parts.iter().find(|p| p.content_type.value.starts_with("text/"));
+    let declared = part.and_then(|p| p.content_type.param("charset")).map(str::as_bytes);
+    if declared.is_some_and(charset::is_usable) || bytes[..body_from].is_ascii() {
+        return declared;
+    }
+    charset_guess::guess(bytes).map(|encoding| encoding.name().as_bytes()).or(declared)
 }
 
 fn people(

@@ -261,3 +261,19 @@ proptest::proptest! {
         let _ = (m.new_text(), m.quoted_text());
     }
 }
+
+#[test]
+fn undeclared_bytes_of_headers_and_text_tell_their_charset() {
+    for (charset, subject, body) in [
+        (encoding_rs::GBK, "报价", "明天上午十点在会议室讨论锅炉的维修计划，请准时出席。"),
+        (encoding_rs::BIG5, "報價", "明天上午十點在會議室討論鍋爐的維修計畫，請準時出席。"),
+    ] {
+        let mail = format!("Subject: {subject}\nFrom: {subject} <a@x.test>\n\n{body}\n");
+        let (raw, _, failed) = charset.encode(&mail);
+        assert!(!failed);
+        let m = read(&raw, &ReadHints::default());
+        assert_eq!((m.subject.as_str(), m.from[0].name.as_str()), (subject, subject));
+        assert_eq!(m.text.trim(), body);
+        assert!(kinds(&m).contains(&DefectKind::CharsetMended));
+    }
+}

@@ -201,6 +201,7 @@ fn names_references_and_identifiers() {
         filter("rfc822msgid:<Ab.1@Mail.EXAMPLE>"),
         Filter::MessageId("Ab.1@mail.example".into())
     );
+    assert_eq!(filter("rfc822msgid:<Ab.1@>"), Filter::MessageId("Ab.1@".into()));
     let id = "thr_01J9Z3K8V4QW7X2M5N6P8R0T1V";
     assert_eq!(canonical(&format!("thread:{id}")), format!("thread:{id}"));
 }

@@ -239,8 +239,9 @@ fn list(text: &str) -> Result<Filter, Refused> {
 fn message_id(text: &str) -> Result<Filter, Refused> {
     let id: String = address::inside_angles(text).split_whitespace().collect();
     match id.rsplit_once('@') {
-        Some((local, domain)) if !local.is_empty() && !domain.is_empty() => {
-            Ok(Filter::MessageId(format!("{local}@{}", domain.to_ascii_lowercase())))
+        // Broken programs leave the domain empty; what a message carries can be asked for.
+        Some((local, domain)) if !local.is_empty() => {
+            Ok(Filter::MessageId(format!("{local}@{}", domain.to_lowercase())))
         }
         _ => Err(bad("Message-ID (local@domain)", None)),
     }

@@ -23,23 +23,19 @@ pub struct MailboxOwner {
 }
 
 /// States of messages, read once for a whole page.
-pub(crate) struct States {
-    placements: Vec<(Placement, RoaringBitmap)>,
-    labels: Vec<(String, RoaringBitmap)>,
+pub(crate) struct States<'v> {
+    placements: &'v [(Placement, RoaringBitmap)],
+    labels: &'v [(String, RoaringBitmap)],
     outbound: RoaringBitmap,
     quarantined: std::sync::Arc<RoaringBitmap>,
 }
 
-impl States {
-    pub(crate) fn load(view: &View) -> Result<Self, SearchError> {
+impl<'v> States<'v> {
+    pub(crate) fn load(view: &'v View) -> Result<Self, SearchError> {
         let catalog = &view.catalog;
         Ok(Self {
             placements: catalog.placements()?,
-            labels: catalog
-                .values(Facet::Label, b"")?
-                .into_iter()
-                .filter_map(|(name, set)| Some((String::from_utf8(name).ok()?, set)))
-                .collect(),
+            labels: catalog.labels()?,
             outbound: outbound(catalog)?,
             quarantined: catalog.with(Facet::Status, &[Status::Quarantined as u8])?,
         })
@@ -86,9 +82,7 @@ pub(crate) fn rfc3339(unix_ms: i64) -> String {
 pub(crate) fn thread_id(view: &View, prepared: &Prepared) -> Result<ThreadId, SearchError> {
     let number = view.catalog.thread_of(prepared.ordinal)?;
     let first = match number {
-        Some(number) if number != prepared.ordinal.0 => {
-            view.catalog.prepared([Ordinal(number)])?.pop().map(|p| p.id)
-        }
+        Some(number) if number != prepared.ordinal.0 => view.catalog.id(Ordinal(number))?,
         _ => None,
     };
     let MessageId(ulid) = first.unwrap_or(prepared.id);

@@ -59,15 +59,11 @@ pub(super) fn compile(
 ) -> Result<Plan, SearchError> {
     let names = named(query);
     let shown = visible(&view.catalog, &names, include_quarantined || names.quarantined)?;
-    let languages = view
-        .catalog
-        .values(Facet::Language, b"")?
-        .into_iter()
-        .filter_map(|(code, _)| String::from_utf8(code).ok())
-        .chain(std::iter::once("en".to_owned()))
-        .collect::<std::collections::BTreeSet<_>>()
-        .into_iter()
-        .collect();
+    let mut languages = view.catalog.languages()?.to_vec();
+    if !languages.iter().any(|code| code == "en") {
+        // Short texts whose language could not be told count as English.
+        languages.push("en".to_owned());
+    }
     let mut compiler = Compiler { view, languages, notes: Vec::new() };
     let mut filter = shown;
     let mut scored = Vec::new();

@@ -107,7 +107,8 @@ impl<'t> Batch<'t> {
         let raw = threads::first_16(&message.raw_digest);
         tables.of(Table::RawDigests).put(wtxn, &raw, &key)?;
         let content = threads::first_16(&message.content_digest);
-        tables.of(Table::ContentDigests).put(wtxn, &key, &content)?;
+        let identity = [ingested.id.0.0.to_be_bytes(), content].concat();
+        tables.of(Table::Identities).put(wtxn, &key, &identity)?;
         tables.of(Table::Dates).put(wtxn, &key, &message.date_ms.to_be_bytes())?;
         tables.of(Table::ByDate).put(wtxn, &by_date_key(message.date_ms, ordinal.0), &[])?;
         let size = ranges::clamp(message.raw_bytes).to_be_bytes();

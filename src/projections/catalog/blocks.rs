@@ -1,8 +1,8 @@
-//! Prepared messages in blocks: up to 32 neighbours compressed together.
+//! Prepared messages in blocks: up to 16 neighbours compressed together.
 //!
 //! Neighbours quote each other and repeat addresses and footers, so a block takes about two
 //! thirds of what its messages take alone, and LMDB packs a few large values better than many
-//! small ones. One hit costs the decompression of one block (some 60 KB, tens of microseconds).
+//! small ones. One hit costs the decompression of one block (some 30 KB, tens of microseconds).
 //! A block closes at 16 messages or [`BLOCK_BYTES_MAX`].
 //!
 //! ```text
@@ -18,7 +18,7 @@ use crate::compress;
 use crate::events::codec;
 use crate::ids::Ordinal;
 
-const BLOCK_MESSAGES_MAX: usize = 32;
+const BLOCK_MESSAGES_MAX: usize = 16;
 /// A block that holds this many bytes takes no further message.
 const BLOCK_BYTES_MAX: usize = 64 << 10;
 /// No block decompresses to more: one message's text is capped far below.

@@ -3,11 +3,11 @@
 //! | table | key | value |
 //! |---|---|---|
 //! | `meta` | name | checkpoint, counters, configuration ([`super::state`]) |
-//! | `blocks` | first ordinal u32 | zstd of up to 32 consecutive prepared messages ([`super::blocks`]) |
+//! | `blocks` | first ordinal u32 | zstd of up to 16 consecutive prepared messages ([`super::blocks`]) |
 //! | `bitmaps` | facet u8 ‖ value ‖ chunk u16 | roaring bitmap of `ordinal & 0xffff` ([`super::bitmaps`]) |
 //! | `message_ids` | SHA-256\[..16\] of a Message-ID | thread and holders ([`super::threads`]) |
 //! | `raw_digests` | SHA-256\[..16\] of raw bytes | ordinal u32 |
-//! | `content_digests` | ordinal u32 | SHA-256\[..16\] of the content |
+//! | `identities` | ordinal u32 | ULID u128 ‖ SHA-256\[..16\] of the content |
 //! | `ids` | ULID u128 | ordinal u32 |
 //! | `threads` | thread number u32 | roaring bitmap of its messages |
 //! | `thread_of` | ordinal u32 | thread number u32 |
@@ -32,7 +32,7 @@ pub enum Table {
     Bitmaps,
     MessageIds,
     RawDigests,
-    ContentDigests,
+    Identities,
     Ids,
     Threads,
     ThreadOf,
@@ -52,7 +52,7 @@ impl Table {
         Self::Bitmaps,
         Self::MessageIds,
         Self::RawDigests,
-        Self::ContentDigests,
+        Self::Identities,
         Self::Ids,
         Self::Threads,
         Self::ThreadOf,
@@ -73,7 +73,7 @@ impl Table {
             Self::Bitmaps => "bitmaps",
             Self::MessageIds => "message_ids",
             Self::RawDigests => "raw_digests",
-            Self::ContentDigests => "content_digests",
+            Self::Identities => "identities",
             Self::Ids => "ids",
             Self::Threads => "threads",
             Self::ThreadOf => "thread_of",

@@ -5,7 +5,7 @@
 //! callers take turns. Bitmaps that were decoded once stay with the view.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 
 use heed::{Env, RoTxn, WithoutTls};
 use roaring::RoaringBitmap;
@@ -31,6 +31,9 @@ pub struct CatalogView {
     idle: Mutex<Vec<Txn>>,
     returned: Condvar,
     decoded: Mutex<HashMap<Vec<u8>, Arc<RoaringBitmap>>>,
+    placements: OnceLock<Vec<(Placement, RoaringBitmap)>>,
+    labels: OnceLock<Vec<(String, RoaringBitmap)>>,
+    languages: OnceLock<Vec<String>>,
 }
 
 impl CatalogView {
@@ -50,6 +53,9 @@ impl CatalogView {
             idle: Mutex::new(vec![first]),
             returned: Condvar::new(),
             decoded: Mutex::default(),
+            placements: OnceLock::new(),
+            labels: OnceLock::new(),
+            languages: OnceLock::new(),
         })
     }
 
@@ -136,9 +142,12 @@ impl CatalogView {
     ///
     /// # Errors
     /// [`CatalogError`].
-    pub fn placements(&self) -> Result<Vec<(Placement, RoaringBitmap)>, CatalogError> {
-        let values = self.values(Facet::Placement, b"")?;
-        Ok(values
+    pub fn placements(&self) -> Result<&[(Placement, RoaringBitmap)], CatalogError> {
+        if let Some(known) = self.placements.get() {
+            return Ok(known);
+        }
+        let loaded = self
+            .values(Facet::Placement, b"")?
             .into_iter()
             .filter_map(|(value, messages)| {
                 let text = String::from_utf8(value).ok()?;
@@ -146,7 +155,38 @@ impl CatalogView {
                 let placement = Placement { folder: folder.into(), source: source.into() };
                 Some((placement, messages))
             })
-            .collect())
+            .collect();
+        Ok(self.placements.get_or_init(|| loaded))
+    }
+
+    /// Every label with its messages, in order of label.
+    ///
+    /// # Errors
+    /// [`CatalogError`].
+    pub fn labels(&self) -> Result<&[(String, RoaringBitmap)], CatalogError> {
+        if let Some(known) = self.labels.get() {
+            return Ok(known);
+        }
+        let values = self.values(Facet::Label, b"")?;
+        let loaded = values
+            .into_iter()
+            .filter_map(|(label, messages)| Some((String::from_utf8(label).ok()?, messages)))
+            .collect();
+        Ok(self.labels.get_or_init(|| loaded))
+    }
+
+    /// Languages of the mailbox's messages, ISO 639-1 codes in order.
+    ///
+    /// # Errors
+    /// [`CatalogError`].
+    pub fn languages(&self) -> Result<&[String], CatalogError> {
+        if let Some(known) = self.languages.get() {
+            return Ok(known);
+        }
+        let values = self.values(Facet::Language, b"")?;
+        let loaded = values.into_iter().filter_map(|(code, _)| String::from_utf8(code).ok());
+        let loaded = loaded.collect();
+        Ok(self.languages.get_or_init(|| loaded))
     }
 
     /// Messages dated in `[start, end)`, unix ms.
@@ -253,10 +293,15 @@ impl CatalogView {
     /// # Errors
     /// [`CatalogError`].
     pub fn content_digest(&self, ordinal: Ordinal) -> Result<Option<[u8; 16]>, CatalogError> {
-        self.read(|tables, txn| {
-            let value = tables.of(Table::ContentDigests).get(txn, &ordinal.0.to_be_bytes())?;
-            Ok(value.and_then(|v| v.try_into().ok()))
-        })
+        self.read(|tables, txn| Ok(identity(tables, txn, ordinal)?.map(|(_, content)| content)))
+    }
+
+    /// Public identifier of a message.
+    ///
+    /// # Errors
+    /// [`CatalogError`].
+    pub fn id(&self, ordinal: Ordinal) -> Result<Option<MessageId>, CatalogError> {
+        self.read(|tables, txn| Ok(identity(tables, txn, ordinal)?.map(|(id, _)| id)))
     }
 
     /// Ordinal of a message by its public identifier.
@@ -376,6 +421,19 @@ impl std::fmt::Debug for CatalogView {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "CatalogView(at {})", self.counters.checkpoint)
     }
+}
+
+fn identity(
+    tables: &Tables,
+    txn: &Txn,
+    ordinal: Ordinal,
+) -> Result<Option<(MessageId, [u8; 16])>, CatalogError> {
+    let value = tables.of(Table::Identities).get(txn, &ordinal.0.to_be_bytes())?;
+    Ok(value.and_then(|bytes| {
+        let (id, content) = bytes.split_first_chunk::<16>()?;
+        let id = MessageId::from_bits(u128::from_be_bytes(*id));
+        Some((id, content.try_into().ok()?))
+    }))
 }
 
 fn date(tables: &Tables, txn: &Txn, ordinal: u32) -> Result<Option<i64>, CatalogError> {

@@ -17,8 +17,8 @@ use crate::ids::{Ordinal, Seq};
 use crate::mail::Message;
 
 /// Memory of an open writer before it writes a segment, bytes. Measured: 15 MB doubles the CPU
-/// time of a large import, 100 MB saves nothing more.
-const WRITER_BYTES: usize = 50 << 20;
+/// time of a large import, 50 MB saves a tenth and takes 60 MB more at the peak.
+const WRITER_BYTES: usize = 30 << 20;
 
 /// One text index.
 pub struct TextIndex {
