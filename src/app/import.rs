@@ -7,8 +7,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
@@ -237,27 +237,12 @@ impl Walk {
 
     /// Reads the messages of a chunk on all processors; `None` when the program is going down.
     fn prepare(&self, entries: Vec<Entry>, mut failed: Vec<(Place, String)>) -> Option<Chunk> {
-        let workers = thread::available_parallelism().map_or(1, usize::from);
         let bytes = entries.iter().map(|e| e.raw.len()).sum();
         // One permit for the chunk: taking them one by one could deadlock two imports.
         let mut permit = Some(self.runtime.block_on(self.budget.admit(bytes))?);
-        let share = entries.len().div_ceil(workers).max(1);
-        let mut shares: Vec<Vec<Entry>> = Vec::new();
-        for entry in entries {
-            match shares.last_mut() {
-                Some(last) if last.len() < share => last.push(entry),
-                _ => shares.push(vec![entry]),
-            }
-        }
-        let read: Vec<Vec<Result<(Incoming, Source), (Place, String)>>> = thread::scope(|scope| {
-            let running: Vec<_> = shares
-                .into_iter()
-                .map(|share| scope.spawn(|| share.into_iter().map(|e| self.one(e)).collect()))
-                .collect();
-            running.into_iter().map(|one| one.join().unwrap_or_default()).collect()
-        });
+        let read: Vec<_> = entries.into_par_iter().map(|entry| self.one(entry)).collect();
         let mut ready = Vec::new();
-        for one in read.into_iter().flatten() {
+        for one in read {
             match one {
                 Ok((mut incoming, source)) => {
                     incoming.permit = permit.take();

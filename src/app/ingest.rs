@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use super::{Error, Postrider, blocking};
 use crate::actors::decide::{Arrival, LABELS_MAX};
 use crate::actors::mailbox::{Incoming, MailboxError, Outcome, Request};
-use crate::compress;
+use crate::compress::{self, Effort};
 use crate::events::Event;
 use crate::events::event::Placement;
 use crate::ids::{MessageId, Seq};
@@ -74,8 +74,8 @@ pub(super) fn prepare(
         placements,
         labels,
     };
-    let compressed =
-        compress::compress(raw).map_err(|source| Error::Io { path: "memory".into(), source })?;
+    let compressed = compress::compress(raw, Effort::Little)
+        .map_err(|source| Error::Io { path: "memory".into(), source })?;
     Ok(Incoming { arrival, compressed, message: Some(Arc::new(message)), hints, permit: None })
 }
 

@@ -31,7 +31,11 @@ fn appended_events_and_content_come_back_after_reopening() {
         let mut append = SealedAppend::default();
         sealer.event(&mut append, 10, &configured("a@x.test")).expect("sealed");
         sealer
-            .content(&mut append, Ordinal(0), &compress::compress(b"raw bytes").expect("small"))
+            .content(
+                &mut append,
+                Ordinal(0),
+                &compress::compress(b"raw bytes", compress::Effort::Little).expect("small"),
+            )
             .expect("sealed");
         log.append(&[append]).expect("durable");
         let mut second = SealedAppend::default();

@@ -8,13 +8,15 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
+use rayon::prelude::*;
+
 use super::{Applicable, ProjectionError};
 use crate::events::codec::Recorded;
 use crate::events::event::MessageIngested;
 use crate::events::{Event, Log, LogError};
 use crate::ids::{MailboxNo, Seq};
 use crate::mail::message::ReadHints;
-use crate::mail::{Message, read_guarded};
+use crate::mail::read_guarded;
 
 /// Events per chunk.
 const CHUNK_EVENTS: usize = 256;
@@ -97,27 +99,16 @@ fn gather(
 }
 
 fn read_all(chunk: Vec<Gathered>) -> Vec<Applicable> {
-    let workers = thread::available_parallelism().map_or(1, usize::from).min(chunk.len());
-    let share = chunk.len().div_ceil(workers.max(1));
-    let mut read: Vec<Option<Arc<Message>>> = vec![None; chunk.len()];
-    thread::scope(|scope| {
-        for (gathered, slots) in chunk.chunks(share).zip(read.chunks_mut(share)) {
-            scope.spawn(move || {
-                for ((recorded, raw), slot) in gathered.iter().zip(slots) {
-                    if let (Event::MessageIngested(ingested), Some(raw)) = (&recorded.event, raw) {
-                        *slot = Some(Arc::new(read_guarded(raw, &hints(ingested))));
-                    }
-                }
-            });
-        }
-    });
     chunk
-        .into_iter()
-        .zip(read)
-        .map(|((recorded, _), message)| Applicable {
-            seq: recorded.seq,
-            event: recorded.event,
-            message,
+        .into_par_iter()
+        .map(|(recorded, raw)| {
+            let message = match (&recorded.event, raw) {
+                (Event::MessageIngested(ingested), Some(raw)) => {
+                    Some(Arc::new(read_guarded(&raw, &hints(ingested))))
+                }
+                _ => None,
+            };
+            Applicable { seq: recorded.seq, event: recorded.event, message }
         })
         .collect()
 }

@@ -14,7 +14,7 @@ use heed::{RoTxn, RwTxn};
 use super::CatalogError;
 use super::prepared::Prepared;
 use super::tables::{Table, Tables, from_be_u32};
-use crate::compress;
+use crate::compress::{self, Effort};
 use crate::events::codec;
 use crate::ids::Ordinal;
 
@@ -91,7 +91,8 @@ impl BlockWriter {
         for bytes in &self.encoded {
             plain.extend_from_slice(bytes);
         }
-        let block = compress::compress(&plain).map_err(|_| CatalogError::Damaged("compress"))?;
+        let block = compress::compress(&plain, Effort::Usual)
+            .map_err(|_| CatalogError::Damaged("compress"))?;
         tables.of(Table::Blocks).put(wtxn, &self.first.to_be_bytes(), &block)?;
         Ok(())
     }
