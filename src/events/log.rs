@@ -312,7 +312,9 @@ impl Log {
             Err(LogError::MailboxKeyGone(_)) => {
                 self.keys.put_mailbox(identity.mailbox, &SealingKey::random()?)?;
             }
-            other => drop(other?),
+            other => {
+                other?;
+            }
         }
         self.put_record(registry::identity_record(identity))
     }

@@ -1,12 +1,12 @@
 //! Language of a text, when it can be told.
 //!
 //! The eight languages that most mail is in are told by their small words in microseconds; everything
-//! else goes to whatlang, whose profiles cost a few hundred. Looks at the first 2 KiB only, and says nothing about fewer than 20 letters.
+//! else goes to whatlang, whose profiles cost a few hundred. Looks at the first KiB only, and says nothing about fewer than 20 letters.
 
 use whatlang::Lang;
 
 /// How much text is looked at, bytes.
-const LOOK_BYTES: usize = 2048;
+const LOOK_BYTES: usize = 1024;
 /// Fewest letters that are worth a verdict.
 const LETTERS_MIN: usize = 20;
 /// Fewest letters of a text in plain ASCII that profiles are asked about.

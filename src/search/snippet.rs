@@ -174,8 +174,13 @@ fn window(source: &str, spans: &[Span], patterns: usize, chars_max: usize) -> Sn
             (best, best_score) = (first, score);
         }
     }
-    let from =
-        spans.get(best).map_or(0, |span| word_start(source, span.start, chars_max / LEAD_PART));
+    // A text that fits whole is shown whole.
+    let from = match spans.get(best) {
+        Some(span) if source.chars().nth(chars_max).is_some() => {
+            word_start(source, span.start, chars_max / LEAD_PART)
+        }
+        _ => 0,
+    };
     render(source, from, spans, chars_max)
 }
 
@@ -194,20 +199,14 @@ fn word_start(source: &str, at: usize, chars: usize) -> usize {
 
 fn render(source: &str, from: usize, spans: &[Span], chars_max: usize) -> Snippet {
     let mut text = String::new();
-    let mut chars = 0;
     // Byte offset in the source of each character of the result.
     let mut origin: Vec<usize> = Vec::new();
-    let mut push = |c: char, at: usize, text: &mut String| {
-        text.push(c);
-        origin.push(at);
-        chars += 1;
-        chars
-    };
     if source[..from].chars().any(|c| !c.is_whitespace()) {
-        push('…', from, &mut text);
+        text.push('…');
+        origin.push(from);
     }
     let mut space = false;
-    let mut cut_at = None;
+    let mut is_cut = false;
     for (index, c) in source[from..].char_indices() {
         let at = from + index;
         if c.is_whitespace() {
@@ -217,17 +216,19 @@ fn render(source: &str, from: usize, spans: &[Span], chars_max: usize) -> Snippe
         if c.is_control() || is_invisible(c) {
             continue;
         }
-        let needed = 1 + usize::from(space);
-        if text.chars().count() + needed > chars_max {
-            cut_at = Some(at);
+        if origin.len() + 1 + usize::from(space) > chars_max {
+            is_cut = true;
             break;
         }
         if std::mem::take(&mut space) {
-            push(' ', at - 1, &mut text);
+            // The blank lies in front of the word, and so does its place.
+            text.push(' ');
+            origin.push(at - 1);
         }
-        push(c, at, &mut text);
+        text.push(c);
+        origin.push(at);
     }
-    if cut_at.is_some() {
+    if is_cut {
         // Give up the last, cut word when it is short, and make room for the mark.
         let keep = text
             .trim_end()
@@ -235,8 +236,8 @@ fn render(source: &str, from: usize, spans: &[Span], chars_max: usize) -> Snippe
             .filter(|s| text.len() - s < 40)
             .unwrap_or_else(|| text.char_indices().next_back().map_or(0, |(last, _)| last));
         text.truncate(keep);
+        origin.truncate(text.chars().count());
         text.push('…');
-        origin.truncate(text.chars().count().saturating_sub(1));
     }
     let place = |at: usize| origin.partition_point(|o| *o < at) as u32;
     let end_of_source = origin.last().map_or(from, |last| last + 1);

@@ -8,7 +8,7 @@ fn message(subject: &str, text: &str) -> Prepared {
     let message = Message {
         subject: subject.into(),
         text: text.into(),
-        new_ranges: vec![0..u32::try_from(text.len()).expect("short")],
+        new_ranges: std::iter::once(0..u32::try_from(text.len()).expect("short")).collect(),
         language: Some("en"),
         ..Message::default()
     };

@@ -220,8 +220,12 @@ fn fold_into(source: &str, folded: &mut String) {
             'й' | 'Й' => folded.push('й'),
             _ if is_ignorable(c) => {}
             _ => {
+                // A letter never becomes punctuation: Ŀ is `L·` in parts, ½ is `1⁄2`.
+                let letter = is_word_char(c);
                 for part in std::iter::once(c).nfkd().filter(|p| !is_stripped_mark(*p)) {
-                    push_lower(part, folded);
+                    if !letter || is_word_char(part) || is_combining_mark(part) {
+                        push_lower(part, folded);
+                    }
                 }
             }
         }

@@ -18,6 +18,7 @@ fn words_are_folded_and_cut_at_everything_that_is_no_letter_or_digit() {
     assert_eq!(texts("мой ёлка Ελλάς"), ["мой", "елка", "ελλασ"]);
     assert_eq!(texts("כִּתָּה كِتَاب"), ["כתה", "كتاب"]);
     assert_eq!(texts("e\u{301}te\u{301} co\u{ad}op"), ["ete", "coop"]);
+    assert_eq!(texts("paraĿel ½"), ["paralel", "12"]);
 }
 
 #[test]

@@ -20,6 +20,10 @@ use crate::mail::Message;
 /// time of a large import, 50 MB saves a tenth and takes 60 MB more at the peak.
 const WRITER_BYTES: usize = 30 << 20;
 
+/// Segments of about one size that are merged into one. A search over a dozen segments costs
+/// little; merging earlier makes every import wait for one more pass over its postings.
+const SEGMENTS_MERGED: usize = 12;
+
 /// One text index.
 pub struct TextIndex {
     index: Index,
@@ -94,6 +98,7 @@ impl TextIndex {
             let writer: IndexWriter = self.index.writer_with_options(options)?;
             let mut policy = LogMergePolicy::default();
             policy.set_del_docs_ratio_before_merge(0.2);
+            policy.set_min_num_segments(SEGMENTS_MERGED);
             writer.set_merge_policy(Box::new(policy));
             self.writer = Some(writer);
         }

@@ -98,11 +98,10 @@ pub(super) fn each_stem(stems: &mut Stems, value: &str, mut each: impl FnMut(&st
     let mut tokens = Tokens::new(text);
     while tokens.advance() {
         let token = tokens.token();
-        if token.kind == TokenKind::Word {
-            if let Some(stem) = of_word(stems, language, &text[token.start..token.end], &token.text)
-            {
-                each(stem);
-            }
+        if token.kind == TokenKind::Word
+            && let Some(stem) = of_word(stems, language, &text[token.start..token.end], &token.text)
+        {
+            each(stem);
         }
     }
 }
