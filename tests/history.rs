@@ -107,7 +107,7 @@ async fn step(
                     *stored += 1;
                 }
                 IngestOutcome::Duplicate { .. } => {
-                    assert!(again, "a new message was taken for a copy")
+                    assert!(again, "a new message was taken for a copy");
                 }
             }
         }
