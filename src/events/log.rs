@@ -37,7 +37,7 @@ pub struct LogOptions {
 
 impl Default for LogOptions {
     fn default() -> Self {
-        Self { cache_bytes: 16 << 20, memtable_bytes: 16 << 20 }
+        Self { cache_bytes: 8 << 20, memtable_bytes: 8 << 20 }
     }
 }
 
