@@ -5,6 +5,7 @@
 //! failed write the store is poisoned and every further write fails until a restart.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use fjall::config::{BlockSizePolicy, CompressionPolicy};
 use fjall::{
@@ -21,6 +22,8 @@ use super::{Event, LogError, keys};
 use crate::compress;
 use crate::ids::{MailboxNo, Ordinal, Seq};
 
+/// How long a closing waits for memtables to be written down.
+const SETTLE_WAIT: Duration = Duration::from_secs(5);
 /// Version byte in front of sealed content.
 const CONTENT_VERSION: u8 = 1;
 /// No message is larger; the doors refuse earlier.
@@ -326,13 +329,19 @@ impl Log {
     }
 
     /// Writes the memtables to their tables, so that the next opening has little to recover and a
-    /// full journal is dropped.
+    /// full journal is dropped. A convenience, so it waits only so long: on a full disk fjall would
+    /// try for ever, and the journal holds everything anyway.
     ///
     /// # Errors
     /// [`LogError::Store`].
     pub fn settle(&self) -> Result<(), LogError> {
-        for keyspace in [&self.registry, &self.events, &self.content] {
-            keyspace.rotate_memtable_and_wait()?;
+        let keyspaces = [&self.registry, &self.events, &self.content];
+        for keyspace in keyspaces {
+            keyspace.rotate_memtable()?;
+        }
+        let deadline = Instant::now() + SETTLE_WAIT;
+        while keyspaces.iter().any(|k| k.sealed_memtable_count() > 0) && Instant::now() < deadline {
+            std::thread::park_timeout(Duration::from_millis(5));
         }
         Ok(())
     }
