@@ -264,4 +264,24 @@ async fn answers_survive_loss_and_damage_of_projections() {
         postrider.close().await;
     }
     assert!(count >= 3, "only {count} files were damaged");
+
+    // A check that ended the process, as damage under a memory map can, is not tried again.
+    for kind in ["catalog", "text"] {
+        let generation = std::fs::read_dir(&mailbox)
+            .expect("mailbox")
+            .flatten()
+            .map(|entry| entry.path())
+            .find(|path| {
+                path.is_dir()
+                    && path.file_name().is_some_and(|n| n.to_string_lossy().starts_with(kind))
+            })
+            .expect("a generation serves");
+        std::fs::remove_file(generation.with_extension("clean")).expect("was marked");
+        std::fs::write(generation.with_extension("checking"), []).expect("written");
+        std::fs::write(generation.join("data.mdb"), b"not read").expect("written");
+        let postrider = opened(dir.path()).await;
+        assert_eq!(answers(postrider.clone()).await, before, "{kind} after its check died");
+        assert!(!generation.with_extension("checking").exists());
+        postrider.close().await;
+    }
 }

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::sync::{Semaphore, oneshot, watch};
@@ -36,6 +36,8 @@ pub struct MailboxHandle {
     pub acknowledged: Arc<AtomicU64>,
     /// Places in its queue.
     pub admission: Arc<Semaphore>,
+    /// Set when a reader met damage: the projections are then checked when they are opened next.
+    pub distrusted: Arc<AtomicBool>,
 }
 
 impl MailboxHandle {
@@ -126,6 +128,7 @@ impl State {
         let text = |e: ractor::SpawnErr| OpenError(e.to_string());
         let (publish, published) = watch::channel(None);
         let acknowledged = Arc::new(AtomicU64::new(opening.sealer.head().0));
+        let distrusted = Arc::new(AtomicBool::new(false));
         let (projector, _) = Projector::spawn_linked(
             None,
             Projector,
@@ -136,6 +139,7 @@ impl State {
                 set: opening.set,
                 publish,
                 writers: Arc::clone(&self.writers),
+                distrusted: Arc::clone(&distrusted),
             },
             myself.get_cell(),
         )
@@ -158,7 +162,15 @@ impl State {
         .await
         .map_err(text)?;
         let admission = Arc::new(Semaphore::new(MAILBOX_REQUESTS_MAX));
-        Ok(MailboxHandle { mailbox, actor, projector, published, acknowledged, admission })
+        Ok(MailboxHandle {
+            mailbox,
+            actor,
+            projector,
+            published,
+            acknowledged,
+            admission,
+            distrusted,
+        })
     }
 
     /// Lets the longest unused mailbox go when too many are open.

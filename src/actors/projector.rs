@@ -6,7 +6,7 @@
 //! up from the log. Never decides anything and never blocks a reader.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -88,12 +88,15 @@ pub struct Arguments {
     pub publish: watch::Sender<Option<Arc<View>>>,
     /// Places for text writers.
     pub writers: Arc<WriterPool>,
+    /// Set by readers who met damage.
+    pub distrusted: Arc<AtomicBool>,
 }
 
 /// State of the actor.
 pub struct State {
     arguments: Shared,
     writers: Arc<WriterPool>,
+    distrusted: Arc<AtomicBool>,
     place: Option<OwnedSemaphorePermit>,
     ticking: bool,
     arrived: bool,
@@ -223,11 +226,12 @@ impl Actor for Projector {
         _: ActorRef<Request>,
         arguments: Arguments,
     ) -> Result<State, ActorProcessingErr> {
-        let Arguments { mailbox, dir, log, set, publish, writers } = arguments;
+        let Arguments { mailbox, dir, log, set, publish, writers, distrusted } = arguments;
         let set = Arc::new(Mutex::new(Some(set)));
         let mut state = State {
             arguments: Shared { mailbox, dir, log, set, publish },
             writers,
+            distrusted,
             place: None,
             ticking: false,
             arrived: false,
@@ -273,11 +277,12 @@ impl Actor for Projector {
             }
             Request::Close(reply) => {
                 let shared = state.arguments.clone();
+                let distrusted = state.distrusted.load(Ordering::SeqCst);
                 shared.publish.send_replace(None);
                 state.place = None;
                 let closed = tokio::task::spawn_blocking(move || {
                     let mut slot = shared.set.lock().unwrap_or_else(PoisonError::into_inner);
-                    slot.take().map_or(Ok(()), ProjectionSet::close)
+                    slot.take().map_or(Ok(()), |set| set.close(distrusted))
                 })
                 .await?;
                 if let Err(error) = closed {

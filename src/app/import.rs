@@ -21,7 +21,7 @@ use crate::actors::decide::Arrival;
 use crate::actors::mailbox::{Incoming, MailboxError, Outcome, Request};
 use crate::events::event::Placement;
 use crate::mail::message::ReadHints;
-use crate::mail::sources::{Entry, Item, Options, Place, Plan, Progress, plan};
+use crate::mail::sources::{Entry, Item, Options, Place, Plan, Progress, SkipReason, plan};
 
 /// Messages handed to the mailbox at once.
 const CHUNK_MESSAGES: usize = 256;
@@ -160,11 +160,17 @@ impl Postrider {
         let mut account = Account::default();
         for plan in &plans {
             account.skipped_files += plan.skipped_count;
-            account.skipped.extend(plan.skipped.iter().map(|skipped| ImportFailure {
-                file: skipped.path.clone(),
-                offset: 0,
-                reason: skipped.reason.to_string(),
-            }));
+            for skipped in &plan.skipped {
+                let reason = skipped.reason.to_string();
+                // Mail may lie in what cannot be read: that is a failure, not a file without mail.
+                if matches!(skipped.reason, SkipReason::Unreadable(_)) {
+                    account.skipped_files -= 1;
+                    account.fail(&skipped.path, 0, reason);
+                } else {
+                    let file = skipped.path.clone();
+                    account.skipped.push(ImportFailure { file, offset: 0, reason });
+                }
+            }
             account.skipped.truncate(LISTED_MAX);
         }
         let total: u64 = plans.iter().map(Plan::bytes_total).sum();

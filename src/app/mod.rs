@@ -81,7 +81,12 @@ struct Inner {
 /// Takes the data directory for this process alone.
 fn lock(data_dir: &Path) -> Result<File, Error> {
     let io = |source| Error::Io { path: data_dir.to_owned(), source };
-    std::fs::create_dir_all(data_dir).map_err(io)?;
+    if !data_dir.exists() {
+        use std::os::unix::fs::PermissionsExt as _;
+        std::fs::create_dir_all(data_dir).map_err(io)?;
+        // Indexes hold mail in clear: nobody else looks in.
+        std::fs::set_permissions(data_dir, std::fs::Permissions::from_mode(0o700)).map_err(io)?;
+    }
     let file = File::options()
         .create(true)
         .truncate(false)
@@ -323,7 +328,11 @@ impl Postrider {
         let request = request.clone();
         let answer =
             blocking(move || crate::search::search(&view, &owner, &request, &zone, now_ms));
-        Ok(answer.await??)
+        let answer = answer.await?.map_err(Error::from);
+        if matches!(answer, Err(Error::Projection(_))) {
+            handle.distrusted.store(true, std::sync::atomic::Ordering::SeqCst);
+        }
+        answer
     }
 
     /// Builds all projections of a mailbox from zero. `progress` hears positions reached, of

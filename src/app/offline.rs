@@ -93,6 +93,17 @@ pub fn search_closed(
     let zone = jiff::tz::TimeZone::get(zone).unwrap_or(jiff::tz::TimeZone::UTC);
     let owner = MailboxOwner { identity: identity.id };
     let answer = crate::search::search(&view, &owner, request, &zone, clock.now_ms());
+    if matches!(answer, Err(crate::search::SearchError::Projection(_))) {
+        // Damage: without its marks the directory is checked as it is opened, and mended.
+        let dir = mailbox_dir(&config.data_dir.join("mailboxes"), identity.mailbox);
+        let (catalogs, texts) = ProjectionSet::generations(&dir);
+        for generations in [catalogs, texts] {
+            if let Ok(Some(path)) = generations.current() {
+                let _ = generations.unmark(&path);
+            }
+        }
+        return None;
+    }
     Some(answer.map_err(Error::from))
 }
 

@@ -3,6 +3,7 @@
 //! ```text
 //! <mailbox>/catalog-f1-000001/          the generation that serves: the highest number
 //! <mailbox>/catalog-f1-000001.clean     written when it was closed well: its files, sizes, times
+//! <mailbox>/catalog-f1-000001.checking  being checked; left behind when the check died
 //! <mailbox>/catalog-f1-000002.building  being rebuilt; renamed when it is complete
 //! <mailbox>/set-aside-catalog-…         could not be trusted; kept until the next one
 //! ```
@@ -169,6 +170,32 @@ impl Generations {
         }
     }
 
+    /// Notes that a generation is about to be checked. Damage can end the process that reads it
+    /// (LMDB maps its file); the note is then still there, and the generation is set aside unread.
+    ///
+    /// # Errors
+    /// [`ProjectionError::Io`].
+    pub fn begin_check(&self, generation: &Path) -> Result<(), ProjectionError> {
+        std::fs::write(check_path(generation), []).map_err(|e| self.io(e))
+    }
+
+    /// Whether a check of a generation began and never ended.
+    #[must_use]
+    pub fn check_died(&self, generation: &Path) -> bool {
+        check_path(generation).exists()
+    }
+
+    /// Notes that the check ended, whatever it found.
+    ///
+    /// # Errors
+    /// [`ProjectionError::Io`].
+    pub fn end_check(&self, generation: &Path) -> Result<(), ProjectionError> {
+        match std::fs::remove_file(check_path(generation)) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(self.io(e)),
+            _ => Ok(()),
+        }
+    }
+
     /// Marks a generation as closed well at a position.
     ///
     /// # Errors
@@ -178,6 +205,10 @@ impl Generations {
         let text = serde_json::to_string(&mark).map_err(|e| self.io(e.into()))?;
         std::fs::write(mark_path(generation), text).map_err(|e| self.io(e))
     }
+}
+
+fn check_path(generation: &Path) -> PathBuf {
+    generation.with_extension("checking")
 }
 
 fn mark_path(generation: &Path) -> PathBuf {

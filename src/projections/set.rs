@@ -262,12 +262,15 @@ impl ProjectionSet {
         Ok(())
     }
 
-    /// Commits, closes and marks both as closed well.
+    /// Commits, closes and marks both as closed well, unless `distrusted`: somebody met damage.
     ///
     /// # Errors
     /// [`ProjectionError`]; the next opening then checks them.
-    pub fn close(mut self) -> Result<(), ProjectionError> {
+    pub fn close(mut self, distrusted: bool) -> Result<(), ProjectionError> {
         self.commit()?;
+        if distrusted {
+            return self.shut();
+        }
         let checkpoint = self.checkpoint();
         self.text()?.close_writer()?;
         if let Some(catalog) = self.catalog.take() {
@@ -290,9 +293,18 @@ fn open_one<T>(
         let trust = generations.trust(&path)?.0;
         let opened = match trust {
             Trust::Foreign => Err("changed since it was closed".to_owned()),
-            Trust::Clean | Trust::Unclosed => {
+            Trust::Clean => {
                 generations.unmark(&path)?;
-                open(&path, trust == Trust::Unclosed).map_err(|e| e.to_string())
+                open(&path, false).map_err(|e| e.to_string())
+            }
+            Trust::Unclosed if generations.check_died(&path) => {
+                Err("the process that checked it died".to_owned())
+            }
+            Trust::Unclosed => {
+                generations.begin_check(&path)?;
+                let opened = open(&path, true).map_err(|e| e.to_string());
+                generations.end_check(&path)?;
+                opened
             }
         };
         match opened {
@@ -303,6 +315,7 @@ fn open_one<T>(
             }
             Err(reason) => aside.push(SetAside { projection, reason }),
         }
+        generations.end_check(&path)?;
         generations.set_aside(&path)?;
     }
     let building = generations.begin()?;
