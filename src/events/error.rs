@@ -61,6 +61,9 @@ pub enum LogError {
     /// A registry record does not decode.
     #[error("registry record is damaged: {0}")]
     DamagedRegistry(&'static str),
+    /// The cipher refuses values beyond 256 GiB.
+    #[error("a value is too large to be sealed")]
+    TooLargeToSeal,
     /// The operating system gave no random bytes for a key.
     #[error("no random bytes for a key: {0}")]
     NoRandomness(getrandom::Error),

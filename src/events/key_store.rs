@@ -94,14 +94,6 @@ impl KeyStore {
             .and_then(SealingKey::from_stored)
             .ok_or(LogError::Erased { mailbox, ordinal })
     }
-
-    /// Bytes the store takes on disk.
-    ///
-    /// # Errors
-    /// [`LogError::Keys`].
-    pub fn disk_bytes(&self) -> Result<u64, LogError> {
-        Ok(self.env.real_disk_size()?)
-    }
 }
 
 #[cfg(test)]

@@ -345,14 +345,6 @@ impl Log {
         }
         Ok(())
     }
-
-    /// Bytes the truth takes on disk: events and content, keys.
-    ///
-    /// # Errors
-    /// What the stores say.
-    pub fn disk_bytes(&self) -> Result<(u64, u64), LogError> {
-        Ok((self.db.disk_space()?, self.keys.disk_bytes()?))
-    }
 }
 
 #[cfg(test)]

@@ -48,14 +48,13 @@ impl SealingKey {
     /// Seals `plain`, bound to `place` (associated data): nonce ‖ ciphertext ‖ tag.
     ///
     /// # Errors
-    /// [`LogError::NoRandomness`].
+    /// [`LogError::NoRandomness`]; [`LogError::TooLargeToSeal`] beyond 256 GiB.
     pub fn seal(&self, plain: &[u8], place: &[u8]) -> Result<Vec<u8>, LogError> {
         let mut nonce = [0; NONCE_BYTES];
         getrandom::fill(&mut nonce).map_err(LogError::NoRandomness)?;
         let sealed = XChaCha20Poly1305::new(&self.0.into())
             .encrypt(&XNonce::from(nonce), Payload { msg: plain, aad: place })
-            // The cipher only refuses messages over 256 GiB; content is capped far below.
-            .unwrap_or_default();
+            .map_err(|_| LogError::TooLargeToSeal)?;
         let mut out = Vec::with_capacity(NONCE_BYTES + sealed.len());
         out.extend_from_slice(&nonce);
         out.extend_from_slice(&sealed);
