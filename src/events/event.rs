@@ -27,21 +27,6 @@ pub enum Event {
     MailboxConfigured(MailboxConfigured),
 }
 
-impl Event {
-    /// Name of the variant, for listings.
-    #[must_use]
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::MessageIngested(_) => "MessageIngested",
-            Self::MessagePlaced(_) => "MessagePlaced",
-            Self::MessageUnplaced(_) => "MessageUnplaced",
-            Self::LabelsChanged(_) => "LabelsChanged",
-            Self::StatusChanged(_) => "StatusChanged",
-            Self::MailboxConfigured(_) => "MailboxConfigured",
-        }
-    }
-}
-
 /// Where a message stands: a folder of a source (`import`, `http`, …).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Placement {

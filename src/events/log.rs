@@ -64,21 +64,6 @@ pub struct SealedAppend {
     contents: Vec<([u8; 8], Vec<u8>)>,
 }
 
-impl SealedAppend {
-    /// Number of events in it.
-    #[must_use]
-    pub fn events(&self) -> usize {
-        self.events.len()
-    }
-
-    /// Bytes it will take in the log.
-    #[must_use]
-    pub fn bytes(&self) -> usize {
-        self.events.iter().map(|(_, v)| v.len()).sum::<usize>()
-            + self.contents.iter().map(|(_, v)| v.len()).sum::<usize>()
-    }
-}
-
 /// The writing end of one mailbox's stream: knows the head and the chain.
 #[derive(Debug)]
 pub struct Sealer {

@@ -349,14 +349,6 @@ impl CatalogView {
         self.read(|tables, txn| threads::members(tables, txn, number))
     }
 
-    /// Message date, unix ms.
-    ///
-    /// # Errors
-    /// [`CatalogError`].
-    pub fn date(&self, ordinal: Ordinal) -> Result<Option<i64>, CatalogError> {
-        self.read(|tables, txn| date(tables, txn, ordinal.0))
-    }
-
     /// Offers the date and ordinal of messages in `among` to `take`, newest first (or oldest
     /// first), until it says no. Small sets are looked up and sorted, large ones found by walking
     /// the dates.
