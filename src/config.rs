@@ -20,7 +20,7 @@ pub struct Config {
     pub open_mailboxes_max: usize,
     /// Text writers open at once, 1 to 8; each takes up to 150 MB while it writes. Default 2.
     pub text_writers_max: usize,
-    /// Mail on its way between a door and the projections, bytes, at least 1 MiB. Default 16 MiB.
+    /// Mail on its way between a door and the projections, bytes, at least 1 MiB. Default 32 MiB.
     pub ingest_budget_bytes: usize,
     /// Largest message taken in, bytes, at most 128 MiB. Default 64 MiB.
     pub message_bytes_max: usize,
@@ -38,7 +38,7 @@ impl Default for Config {
             host_names: Vec::new(),
             open_mailboxes_max: 200,
             text_writers_max: 2,
-            ingest_budget_bytes: 16 << 20,
+            ingest_budget_bytes: 32 << 20,
             message_bytes_max: 64 << 20,
             view_wait_ms: 10_000,
             time_zone: jiff::tz::TimeZone::system()

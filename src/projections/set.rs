@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::catalog::{self, Catalog};
+use super::catalog::{self, Catalog, Writing};
 use super::generation::{Generations, Trust};
 use super::text::{self, TextIndex};
 use super::view::View;
@@ -30,8 +30,16 @@ pub struct ProjectionSet {
     text: Option<TextIndex>,
     catalog_path: PathBuf,
     text_path: PathBuf,
-    pending: Vec<Applicable>,
-    pending_bytes: u64,
+    /// What was applied and is not committed yet.
+    uncommitted: Option<Uncommitted>,
+}
+
+/// Applied to both projections since the last commit.
+struct Uncommitted {
+    catalog: Writing,
+    last: Seq,
+    events: usize,
+    bytes: u64,
 }
 
 /// Why a projection was begun anew instead of opened.
@@ -87,8 +95,7 @@ impl ProjectionSet {
             text: Some(text),
             catalog_path,
             text_path,
-            pending: Vec::new(),
-            pending_bytes: 0,
+            uncommitted: None,
         };
         set.catch_up(log)?;
         Ok((set, aside))
@@ -126,7 +133,10 @@ impl ProjectionSet {
     /// # Errors
     /// [`ProjectionError`]; reopen and catch up.
     pub fn apply(&mut self, events: Vec<Applicable>) -> Result<bool, ProjectionError> {
-        let mut last = self.pending.last().map_or(Seq::ZERO, |e| e.seq).max(self.checkpoint());
+        let applied = self.uncommitted.as_ref().map_or(Seq::ZERO, |u| u.last);
+        let mut last = applied.max(self.checkpoint());
+        let mut fresh = Vec::with_capacity(events.len());
+        let mut bytes = 0;
         for event in events {
             if event.seq <= last {
                 continue;
@@ -147,11 +157,23 @@ impl ProjectionSet {
                 if event.seq > text.checkpoint() {
                     text.add(ingested.ordinal, message)?;
                 }
-                self.pending_bytes += message.raw_bytes;
+                bytes += message.raw_bytes;
             }
-            self.pending.push(event);
+            fresh.push(event);
         }
-        let due = self.pending.len() >= COMMIT_EVENTS || self.pending_bytes >= COMMIT_BYTES;
+        if fresh.is_empty() {
+            return Ok(false);
+        }
+        let mut uncommitted = match self.uncommitted.take() {
+            Some(uncommitted) => uncommitted,
+            None => Uncommitted { catalog: self.catalog()?.begin()?, last, events: 0, bytes: 0 },
+        };
+        uncommitted.last = last;
+        uncommitted.events += fresh.len();
+        uncommitted.bytes += bytes;
+        uncommitted.catalog.apply(fresh);
+        let due = uncommitted.events >= COMMIT_EVENTS || uncommitted.bytes >= COMMIT_BYTES;
+        self.uncommitted = Some(uncommitted);
         if due {
             self.commit()?;
         }
@@ -161,7 +183,7 @@ impl ProjectionSet {
     /// Whether something applied is not committed yet.
     #[must_use]
     pub fn is_dirty(&self) -> bool {
-        !self.pending.is_empty()
+        self.uncommitted.is_some()
     }
 
     /// Commits both projections at the same position, side by side.
@@ -169,19 +191,13 @@ impl ProjectionSet {
     /// # Errors
     /// [`ProjectionError`]; reopen and catch up.
     pub fn commit(&mut self) -> Result<(), ProjectionError> {
-        let Some(last) = self.pending.last().map(|e| e.seq) else { return Ok(()) };
-        let pending = std::mem::take(&mut self.pending);
-        self.pending_bytes = 0;
-        let (Some(catalog), Some(text)) = (&mut self.catalog, &mut self.text) else {
-            return Err(catalog::CatalogError::Damaged("closed").into());
+        let Some(Uncommitted { catalog: writing, last, .. }) = self.uncommitted.take() else {
+            return Ok(());
         };
-        let text_behind = text.checkpoint() < last;
-        let (applied, committed) = std::thread::scope(|scope| {
-            let applying = scope.spawn(|| catalog.apply(&pending));
-            let committed = if text_behind { text.commit(last) } else { Ok(()) };
-            (applying.join(), committed)
-        });
-        applied.unwrap_or(Err(catalog::CatalogError::Damaged("panicked while applying")))?;
+        writing.start_commit();
+        let text = self.text()?;
+        let committed = if text.checkpoint() < last { text.commit(last) } else { Ok(()) };
+        self.catalog()?.commit(writing)?;
         Ok(committed?)
     }
 
@@ -229,8 +245,7 @@ impl ProjectionSet {
             text: Some(TextIndex::open(&text_path, false)?),
             catalog_path,
             text_path,
-            pending: Vec::new(),
-            pending_bytes: 0,
+            uncommitted: None,
         };
         feed::replay(log, fresh.mailbox, Seq::ZERO, |events| {
             let last = events.last().map_or(Seq::ZERO, |e| e.seq);

@@ -7,12 +7,13 @@ use super::bitmaps::{Changes, Facet};
 use super::blocks::BlockWriter;
 use super::prepared::{Person, Prepared};
 use super::tables::{Table, Tables, by_date_key};
-use super::{Applicable, CatalogError, Counters, people, ranges, threads};
+use super::{CatalogError, Counters, people, ranges, threads};
 use crate::events::event::{
     Event, LabelsChanged, MessageIngested, MessagePlaced, MessageUnplaced, Placement, Status,
     StatusChanged,
 };
 use crate::mail::{AttachmentClass, Message};
+use crate::projections::Applicable;
 
 /// The changes of one transaction.
 pub(super) struct Batch<'t> {

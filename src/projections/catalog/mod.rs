@@ -15,6 +15,7 @@ mod ranges;
 pub mod tables;
 pub mod threads;
 mod view;
+mod writing;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +26,7 @@ use heed::{CompactionOption, Env, EnvFlags, EnvOpenOptions, RoTxn, RwTxn, Withou
 use self::people::PeopleText;
 use self::tables::{Table, Tables, from_be_u32};
 pub use self::view::CatalogView;
-use super::Applicable;
+pub(super) use self::writing::Writing;
 use crate::events::codec;
 use crate::ids::Seq;
 
@@ -159,25 +160,26 @@ impl Catalog {
         self.counters.checkpoint
     }
 
-    /// Applies events in order and commits them with the checkpoint. Events at or before the
+    /// Opens a transaction to apply events to; there must be no other. Events at or before the
     /// checkpoint are passed over.
     ///
     /// # Errors
-    /// [`CatalogError`]; nothing of the batch is then applied.
-    pub fn apply(&mut self, events: &[Applicable]) -> Result<(), CatalogError> {
-        let mut wtxn = self.env.write_txn()?;
-        let mut counters = self.counters.clone();
-        let mut batch = apply::Batch::new(&self.tables);
-        for event in events {
-            if event.seq > counters.checkpoint {
-                batch.event(&mut wtxn, &mut counters, event)?;
-                counters.checkpoint = event.seq;
-            }
-        }
-        batch.finish(&mut wtxn)?;
-        counters.store(&self.tables, &mut wtxn)?;
-        wtxn.commit()?;
-        self.counters = counters;
+    /// [`CatalogError`] when no thread can be started.
+    pub(super) fn begin(&self) -> Result<Writing, CatalogError> {
+        Writing::begin(self)
+    }
+
+    fn part(&self) -> writing::Part {
+        let counters = self.counters.clone();
+        writing::Part { env: self.env.clone(), tables: self.tables, counters }
+    }
+
+    /// Commits a transaction with the checkpoint of its last event.
+    ///
+    /// # Errors
+    /// [`CatalogError`]; nothing of it is then applied.
+    pub(super) fn commit(&mut self, writing: Writing) -> Result<(), CatalogError> {
+        self.counters = writing.finish()?;
         Ok(())
     }
 

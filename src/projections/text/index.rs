@@ -18,7 +18,7 @@ use crate::mail::Message;
 
 /// Memory of an open writer before it writes a segment, bytes. Measured: 15 MB doubles the CPU
 /// time of a large import, 50 MB saves a tenth and takes 60 MB more at the peak.
-const WRITER_BYTES: usize = 30 << 20;
+const WRITER_BYTES: usize = 40 << 20;
 
 /// Segments of about one size that are merged into one. A search over a dozen segments costs
 /// little; merging earlier makes every import wait for one more pass over its postings.

@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
 use frostem::{Algorithm, Stemmer};
 
 use super::analysis::{TokenKind, Tokens, fold};
@@ -57,8 +58,7 @@ pub fn tagged(language: Option<&str>, subject: &str, new_text: &str) -> Option<S
 /// Stems words of any language, remembering what it saw.
 #[derive(Default, Clone)]
 pub struct Stems {
-    remembered: HashMap<String, Option<String>>,
-    key: String,
+    remembered: HashMap<String, HashMap<String, Option<String>, RandomState>, RandomState>,
 }
 
 impl Stems {
@@ -68,27 +68,27 @@ impl Stems {
         if lower.len() > STEMMED_BYTES_MAX || lower.bytes().any(|b| b.is_ascii_digit()) {
             return None;
         }
-        self.key.clear();
-        self.key.push_str(language);
-        self.key.push(':');
-        self.key.push_str(lower);
-        if !self.remembered.contains_key(&self.key) {
-            if self.remembered.len() >= REMEMBERED_MAX {
-                self.remembered.clear();
+        if !self.remembered.contains_key(language) {
+            self.remembered.insert(language.to_owned(), HashMap::default());
+        }
+        let known = self.remembered.get_mut(language)?;
+        if !known.contains_key(lower) {
+            if known.len() >= REMEMBERED_MAX {
+                known.clear();
             }
             let token = algorithm(language).and_then(|algorithm| {
                 let stem = fold(&Stemmer::new(algorithm).stem(lower));
                 (stem != folded && !stem.is_empty()).then(|| format!("{language}:{stem}"))
             });
-            self.remembered.insert(self.key.clone(), token);
+            known.insert(lower.to_owned(), token);
         }
-        self.remembered.get(&self.key)?.as_deref()
+        known.get(lower)?.as_deref()
     }
 }
 
 impl std::fmt::Debug for Stems {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Stems({} remembered)", self.remembered.len())
+        write!(f, "Stems({} languages)", self.remembered.len())
     }
 }
 
