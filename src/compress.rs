@@ -54,6 +54,14 @@ pub fn decompress(frame: &[u8], bytes_max: usize) -> std::io::Result<Vec<u8>> {
     })
 }
 
+/// What the frame at the start of `bytes` holds; `None` when no whole frame of [`compress`] stands
+/// there, or one that holds more than `bytes_max`.
+#[must_use]
+pub fn open_frame(bytes: &[u8], bytes_max: usize) -> Option<Vec<u8>> {
+    let length = zstd::zstd_safe::find_frame_compressed_size(bytes).ok()?;
+    decompress(bytes.get(..length)?, bytes_max).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -144,6 +144,16 @@ public_id!(
     ThreadId,
     "thr"
 );
+public_id!(
+    /// One erasure and the proof of it.
+    ReceiptId,
+    "rcp"
+);
+public_id!(
+    /// One legal hold.
+    HoldId,
+    "hld"
+);
 
 #[cfg(test)]
 mod tests {

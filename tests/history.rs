@@ -1,16 +1,21 @@
-//! Random histories: whatever was ingested, placed, labelled and changed, in whatever order and
-//! with whatever crashes in between, the live projections equal those rebuilt from zero.
+//! Random histories: whatever was ingested, placed, labelled, held and erased, in whatever order and
+//! however often it was closed in between, the live projections equal those rebuilt from zero, and
+//! what was erased is nowhere.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use postrider::app::{IngestOutcome, IngestRequest, Postrider};
+use postrider::actors::mailbox::MailboxError;
+use postrider::app::{EraseRequest, Error, IngestOutcome, IngestRequest, Postrider, Selection};
 use postrider::clock::ManualClock;
 use postrider::config::Config;
 use postrider::events::event::{LabelsChanged, MessageUnplaced, Placement, StatusChanged};
+use postrider::events::receipt::Probe;
 use postrider::events::{Event, Status};
-use postrider::ids::Ordinal;
+use postrider::ids::{HoldId, MessageId, Ordinal, ReceiptId};
 use postrider::search::SearchRequest;
+use roaring::RoaringBitmap;
 
 const NOW_MS: i64 = 1_788_000_000_000;
 
@@ -53,23 +58,24 @@ async fn open(dir: &Path, clock: &Arc<ManualClock>) -> Postrider {
 }
 
 /// A message of number `n`, answering an earlier or a later one now and then.
-fn message(n: u64, answers: Option<u64>, random: &mut Random) -> Vec<u8> {
+fn message(n: u64, answers: Option<u64>, random: &mut Random) -> (Vec<u8>, String) {
+    let word = format!("distinct{n}word");
     let reply = answers.map_or(String::new(), |other| {
         format!("In-Reply-To: <m{other}@x.test>\r\nReferences: <m{other}@x.test>\r\n")
     });
     let words: Vec<&str> = (0..5).map(|_| *random.pick(&WORDS)).collect();
-    format!(
+    let raw = format!(
         "From: Ada {} <ada{}@mail.x.test>\r\nTo: bo@y.test\r\nSubject: {} {n}\r\n\
          Message-ID: <m{n}@x.test>\r\nDate: Tue, {} Mar 2025 10:00:00 +0000\r\n{reply}\
-         Content-Type: text/plain; charset=utf-8\r\n\r\n{}\r\n> quoted {}\r\n",
+         Content-Type: text/plain; charset=utf-8\r\n\r\n{word} {}\r\n> quoted {}\r\n",
         n % 3,
         n % 3,
         random.pick(&WORDS),
         1 + n % 28,
         words.join(" "),
         random.pick(&WORDS),
-    )
-    .into_bytes()
+    );
+    (raw.into_bytes(), word)
 }
 
 async fn dump(postrider: &Postrider) -> String {
@@ -78,62 +84,69 @@ async fn dump(postrider: &Postrider) -> String {
     std::fs::read_to_string(out.path()).expect("text")
 }
 
-async fn step(
-    postrider: &Postrider,
-    random: &mut Random,
-    next: &mut u64,
-    raws: &mut Vec<Vec<u8>>,
-    stored: &mut u32,
-) {
+/// A message that was stored, as the test remembers it.
+#[derive(Debug)]
+struct Stored {
+    id: MessageId,
+    /// A word that no other message holds.
+    word: String,
+    raw: Vec<u8>,
+    erased: bool,
+}
+
+/// What the mailbox must hold.
+#[derive(Debug, Default)]
+struct Model {
+    /// Number of the next message.
+    next: u64,
+    /// By ordinal.
+    stored: Vec<Stored>,
+    holds: Vec<HoldId>,
+    receipts: Vec<ReceiptId>,
+    /// Raw bytes that are refused for ever.
+    remembered: HashSet<Vec<u8>>,
+}
+
+impl Model {
+    fn living(&self) -> Vec<usize> {
+        (0..self.stored.len()).filter(|at| !self.stored[*at].erased).collect()
+    }
+
+    fn some(&self, random: &mut Random, one_in: u64) -> RoaringBitmap {
+        let all = 0..u32::try_from(self.stored.len()).expect("small");
+        all.filter(|_| random.below(one_in) == 0).collect()
+    }
+}
+
+async fn step(postrider: &Postrider, random: &mut Random, model: &mut Model) {
     let mailbox = "main";
-    match random.below(10) {
-        0..=4 => {
-            let again = !raws.is_empty() && random.below(4) == 0;
-            let raw = if again {
-                random.pick(raws).clone()
-            } else {
-                let answers = (random.below(2) == 0).then(|| random.below(*next + 3));
-                let raw = message(*next, answers, random);
-                *next += 1;
-                raws.push(raw.clone());
-                raw
-            };
-            let labels = vec![(*random.pick(&LABELS)).to_owned()];
-            let folder = (*random.pick(&FOLDERS)).to_owned();
-            let request = IngestRequest { raw, folder, labels, source: "test".into() };
-            match postrider.ingest(mailbox, request).await.expect("taken in") {
-                IngestOutcome::Stored { .. } => {
-                    assert!(!again, "known bytes were stored again");
-                    *stored += 1;
-                }
-                IngestOutcome::Duplicate { .. } => {
-                    assert!(again, "a new message was taken for a copy");
-                }
-            }
-        }
-        5 | 6 if *stored > 0 => {
-            let ordinals = (0..*stored).filter(|_| random.below(3) == 0).collect();
+    match random.below(14) {
+        0..=4 => ingest(postrider, random, model).await,
+        5 | 6 => {
+            let ordinals = model.some(random, 3);
             let (added, removed) = (random.pick(&LABELS), random.pick(&LABELS));
             let event = Event::LabelsChanged(LabelsChanged {
                 ordinals,
                 added: vec![(*added).to_owned()],
                 removed: vec![(*removed).to_owned()],
             });
-            postrider.record(mailbox, event).await.expect("recorded");
+            record(postrider, event).await;
         }
-        7 if *stored > 0 => {
-            let ordinals = (0..*stored).filter(|_| random.below(5) == 0).collect();
+        7 => {
             let status = *random.pick(&Status::ALL);
-            let event = Event::StatusChanged(StatusChanged { ordinals, status });
-            postrider.record(mailbox, event).await.expect("recorded");
+            let ordinals = model.some(random, 5);
+            record(postrider, Event::StatusChanged(StatusChanged { ordinals, status })).await;
         }
-        8 if *stored > 0 => {
-            let ordinal = Ordinal(u32::try_from(random.below(u64::from(*stored))).expect("small"));
+        8 if !model.stored.is_empty() => {
+            let at = random.below(model.stored.len() as u64);
+            let ordinal = Ordinal(u32::try_from(at).expect("small"));
             let folder = (*random.pick(&FOLDERS)).to_owned();
             let placement = Placement { folder, source: "test".into() };
             let event = Event::MessageUnplaced(MessageUnplaced { ordinal, placement });
-            postrider.record(mailbox, event).await.expect("recorded");
+            record(postrider, event).await;
         }
+        9 | 10 => erase(postrider, random, model).await,
+        11 => hold(postrider, random, model).await,
         _ => {
             let request = SearchRequest { q: (*random.pick(&WORDS)).into(), ..Default::default() };
             let answer = postrider.search(mailbox, &request).await.expect("answers");
@@ -142,14 +155,105 @@ async fn step(
     }
 }
 
+/// Records a fact; one about erased messages alone is refused, which changes nothing.
+async fn record(postrider: &Postrider, event: Event) {
+    match postrider.record("main", event).await {
+        Ok(_) | Err(Error::Mailbox(MailboxError::NoSuchMessage)) => {}
+        Err(other) => panic!("not recorded: {other}"),
+    }
+}
+
+async fn ingest(postrider: &Postrider, random: &mut Random, model: &mut Model) {
+    let again = !model.stored.is_empty() && random.below(4) == 0;
+    let (raw, word) = if again {
+        let known = random.pick(&model.stored);
+        (known.raw.clone(), known.word.clone())
+    } else {
+        let answers = (random.below(2) == 0).then(|| random.below(model.next + 3));
+        let made = message(model.next, answers, random);
+        model.next += 1;
+        made
+    };
+    let known = model.stored.iter().any(|s| s.raw == raw && !s.erased);
+    let refused = model.remembered.contains(&raw) && !known;
+    let labels = vec![(*random.pick(&LABELS)).to_owned()];
+    let folder = (*random.pick(&FOLDERS)).to_owned();
+    let request = IngestRequest { raw: raw.clone(), folder, labels, source: "test".into() };
+    match postrider.ingest("main", request).await.expect("taken in") {
+        IngestOutcome::Stored { id, .. } => {
+            assert!(!known && !refused, "known bytes were stored again");
+            model.stored.push(Stored { id, word, raw, erased: false });
+        }
+        IngestOutcome::Duplicate { .. } => {
+            assert!(known && !refused, "a new message was taken for a copy");
+        }
+        IngestOutcome::Suppressed => assert!(refused, "a message was refused for nothing"),
+    }
+}
+
+async fn erase(postrider: &Postrider, random: &mut Random, model: &mut Model) {
+    let living = model.living();
+    if living.is_empty() {
+        return;
+    }
+    let select = match random.below(3) {
+        0 => {
+            let sender = random.below(3);
+            Selection::Query(format!("from:ada{sender}@mail.x.test in:anywhere"))
+        }
+        _ => Selection::Messages(vec![model.stored[*random.pick(&living)].id]),
+    };
+    let remember = random.below(4) == 0;
+    let request = EraseRequest { select, remember, as_of_seq: None };
+    let preview = postrider.erase_preview("main", request.clone()).await.expect("counts");
+    let receipt = postrider.erase("main", request).await.expect("erases");
+    assert_eq!(receipt.messages_deleted, preview.messages - preview.held);
+    assert_eq!(receipt.held.iter().map(|h| h.messages).sum::<u64>(), preview.held);
+    let gone = postrider.erased_messages(receipt.receipt_id).await.expect("there");
+    model.receipts.push(receipt.receipt_id);
+    for stored in model.stored.iter_mut().filter(|s| gone.contains(&s.id)) {
+        assert!(!stored.erased, "erased twice");
+        stored.erased = true;
+        if remember {
+            model.remembered.insert(stored.raw.clone());
+        }
+        let request = SearchRequest {
+            q: format!("{} in:anywhere", stored.word),
+            include_quarantined: true,
+            ..SearchRequest::default()
+        };
+        assert_eq!(postrider.search("main", &request).await.expect("answers").total, 0);
+        assert!(matches!(postrider.show("main", stored.id).await, Err(Error::NoSuchMessage)));
+        assert!(matches!(postrider.raw("main", stored.id).await, Err(Error::NoSuchMessage)));
+    }
+    if random.below(2) == 0 {
+        let purged = postrider.purged(receipt.receipt_id).await.expect("purged");
+        assert!(purged.probe.as_ref().is_some_and(Probe::is_clean), "{purged:?}");
+    }
+}
+
+async fn hold(postrider: &Postrider, random: &mut Random, model: &mut Model) {
+    if random.below(2) == 0 && !model.holds.is_empty() {
+        let at = usize::try_from(random.below(model.holds.len() as u64)).expect("small");
+        postrider.release_hold("main", model.holds.swap_remove(at)).await.expect("released");
+        return;
+    }
+    let living = model.living();
+    if !living.is_empty() {
+        let select = Selection::Messages(vec![model.stored[*random.pick(&living)].id]);
+        let hold = postrider.set_hold("main", select, "case 7").await.expect("set");
+        model.holds.push(hold.hold_id);
+    }
+}
+
 async fn run(seed: u64) {
     let mut random = Random(seed);
     let dir = tempfile::tempdir().expect("temp dir");
     let clock = ManualClock::at(NOW_MS);
     let mut postrider = open(dir.path(), &clock).await;
-    let (mut next, mut raws, mut stored) = (0, Vec::new(), 0);
+    let mut model = Model::default();
     for _ in 0..random.below(40) + 10 {
-        step(&postrider, &mut random, &mut next, &mut raws, &mut stored).await;
+        step(&postrider, &mut random, &mut model).await;
         clock.advance_ms(1_000);
         if random.below(12) == 0 {
             postrider.close().await;
@@ -158,15 +262,37 @@ async fn run(seed: u64) {
     }
     let live = dump(&postrider).await;
     let status = postrider.mailbox_status("main").await.expect("status");
-    assert_eq!(status.messages, u64::from(stored), "seed {seed}");
+    assert_eq!(status.messages, model.living().len() as u64, "seed {seed}");
+    for receipt in &model.receipts {
+        let purged = postrider.purged(*receipt).await.expect("purged");
+        assert!(purged.probe.as_ref().is_some_and(Probe::is_clean), "seed {seed}: {purged:?}");
+    }
+    assert_same(
+        &format!("seed {seed}"),
+        "purging changed what is there",
+        &live,
+        &dump(&postrider).await,
+    );
     postrider.rebuild("main", Arc::new(|_| ())).await.expect("rebuilt");
-    let rebuilt = dump(&postrider).await;
-    assert!(live == rebuilt, "seed {seed}: live and rebuilt differ");
+    assert_same(&format!("seed {seed}"), "live and rebuilt differ", &live, &dump(&postrider).await);
     postrider.close().await;
     std::fs::remove_dir_all(dir.path().join("mailboxes")).expect("removed");
     let postrider = open(dir.path(), &clock).await;
-    assert!(dump(&postrider).await == live, "seed {seed}: replay into nothing differs");
+    assert_same(
+        &format!("seed {seed}"),
+        "replay into nothing differs",
+        &live,
+        &dump(&postrider).await,
+    );
     postrider.close().await;
+}
+
+/// Fails with the first line that differs.
+fn assert_same(history: &str, what: &str, before: &str, after: &str) {
+    if before != after {
+        let differing = before.lines().zip(after.lines()).find(|(a, b)| a != b);
+        panic!("{history}: {what}: {differing:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -6,6 +6,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use roaring::RoaringBitmap;
+
 use crate::events::event::Placement;
 use crate::ids::{MessageId, Ordinal, Seq};
 
@@ -170,6 +172,20 @@ impl Recent {
             self.placements.retain(|_, at| *at > seq);
             self.labels.retain(|_, at| *at > seq);
         }
+    }
+
+    /// Forgets messages that were erased: the same mail is new when it comes again.
+    pub fn forget(&mut self, erased: &RoaringBitmap) {
+        let is_erased = |ordinal: &Ordinal| erased.contains(ordinal.0);
+        self.raws.retain(|_, ordinal| !is_erased(ordinal));
+        for held in self.contents.values_mut() {
+            held.retain(|(ordinal, _)| !is_erased(ordinal));
+        }
+        self.contents.retain(|_, held| !held.is_empty());
+        self.ids.retain(|ordinal, _| !is_erased(ordinal));
+        self.placements.retain(|(ordinal, _), _| !is_erased(ordinal));
+        self.labels.retain(|(ordinal, _), _| !is_erased(ordinal));
+        self.order.retain(|(_, _, ordinal)| !is_erased(ordinal));
     }
 
     /// Identifier of a message stored lately.

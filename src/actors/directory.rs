@@ -4,12 +4,13 @@
 //! dies. Openings may take long (a replay) and run beside each other; callers of the same mailbox
 //! wait together. Holds handles only, no mail.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
+use roaring::RoaringBitmap;
 use tokio::sync::{Semaphore, oneshot, watch};
 
 use super::admission::MAILBOX_REQUESTS_MAX;
@@ -18,7 +19,8 @@ use super::mailbox::{self, MailboxActor};
 use super::projector::{self, Projector, Published, WriterPool, report};
 use crate::clock::SharedClock;
 use crate::events::Log;
-use crate::ids::{MailboxNo, Seq};
+use crate::events::event::HoldSet;
+use crate::ids::{HoldId, MailboxNo, Seq};
 use crate::projections::set::ProjectionSet;
 
 /// What a door needs to use a mailbox.
@@ -61,6 +63,8 @@ pub enum Request {
     Open(MailboxNo, oneshot::Sender<Opened>),
     /// An opening is done.
     Ready(MailboxNo, Box<Result<Opening, OpenError>>),
+    /// Close this mailbox, remove its projections, then answer: it was erased whole.
+    Remove(MailboxNo, oneshot::Sender<std::io::Result<()>>),
     /// Close every mailbox, then answer.
     CloseAll(oneshot::Sender<()>),
 }
@@ -70,6 +74,9 @@ pub struct Opening {
     set: ProjectionSet,
     sealer: crate::events::log::Sealer,
     next_ordinal: crate::ids::Ordinal,
+    erased: RoaringBitmap,
+    holds: BTreeMap<HoldId, HoldSet>,
+    suppressed: HashSet<[u8; 16]>,
 }
 
 /// See the module.
@@ -114,8 +121,13 @@ fn open(arguments: &Arguments, mailbox: MailboxNo) -> Result<Opening, OpenError>
         ProjectionSet::open(&dir, &arguments.log, mailbox).map_err(|e| text(&e))?;
     report(mailbox, &aside);
     let sealer = arguments.log.sealer(mailbox).map_err(|e| text(&e))?;
-    let next_ordinal = set.view().map_err(|e| text(&e))?.catalog.next_ordinal();
-    Ok(Opening { set, sealer, next_ordinal })
+    let view = set.view().map_err(|e| text(&e))?;
+    let next_ordinal = view.catalog.next_ordinal();
+    let erased = view.catalog.erased().clone();
+    let holds = view.catalog.holds().map_err(|e| text(&e))?;
+    let holds = holds.into_iter().map(|(hold, _)| (hold.hold, hold)).collect();
+    let suppressed = arguments.log.suppressed(mailbox).map_err(|e| text(&e))?;
+    Ok(Opening { set, sealer, next_ordinal, erased, holds, suppressed })
 }
 
 impl State {
@@ -151,6 +163,9 @@ impl State {
             mailbox::Arguments {
                 sealer: opening.sealer,
                 next_ordinal: opening.next_ordinal,
+                erased: opening.erased,
+                holds: opening.holds,
+                suppressed: opening.suppressed,
                 published: published.clone(),
                 acknowledged: Arc::clone(&acknowledged),
                 log_writer: self.arguments.log_writer.clone(),
@@ -253,6 +268,18 @@ impl Actor for Directory {
                 for reply in state.waiting.remove(&mailbox).unwrap_or_default() {
                     let _ = reply.send(opened.clone());
                 }
+            }
+            Request::Remove(mailbox, reply) => {
+                if let Some((handle, _)) = state.open.remove(&mailbox) {
+                    close(handle).await;
+                }
+                let dir = mailbox_dir(&state.arguments.mailboxes_dir, mailbox);
+                let removed = tokio::task::spawn_blocking(move || std::fs::remove_dir_all(dir));
+                let removed = match removed.await? {
+                    Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
+                    other => other,
+                };
+                let _ = reply.send(removed);
             }
             Request::CloseAll(reply) => {
                 for (_, (handle, _)) in std::mem::take(&mut state.open) {

@@ -6,21 +6,27 @@
 //! to the projector. It does nothing heavier: reading and compressing happen before, applying
 //! after. Callers are admitted before they send ([`super::admission`]).
 
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
+use roaring::RoaringBitmap;
 use tokio::sync::oneshot;
 
 use super::admission::BytePermit;
 use super::decide::{Arrival, Decision, Facts, LABELS_MAX, Recent, decide};
+use super::erasure::Order;
 use super::projector::Published;
 use super::{log_writer, projector};
 use crate::clock::SharedClock;
-use crate::events::event::{MessageIngested, MessagePlaced, Placement};
+use crate::events::event::{
+    HoldSet, LabelsChanged, MessageIngested, MessagePlaced, MessageUnplaced, Placement,
+    StatusChanged,
+};
 use crate::events::log::{SealedAppend, Sealer};
-use crate::events::{Event, LogError, Status};
-use crate::ids::{MessageId, Ordinal, Seq};
+use crate::events::{Event, LogError, Receipt, Status};
+use crate::ids::{HoldId, MessageId, Ordinal, Seq};
 use crate::mail::Message;
 use crate::mail::message::ReadHints;
 use crate::projections::Applicable;
@@ -60,6 +66,8 @@ pub enum Outcome {
     },
     /// Believed to be known by its bytes, and is not: read it and send it again.
     NotRead,
+    /// Erased before, and asked to be refused when it comes again.
+    Suppressed,
 }
 
 /// Answer of a mailbox.
@@ -77,6 +85,9 @@ pub enum MailboxError {
     /// The change names a message that the mailbox does not hold.
     #[error("no such message in this mailbox")]
     NoSuchMessage,
+    /// The change ends a hold that is not set.
+    #[error("no such hold in this mailbox")]
+    NoSuchHold,
 }
 
 impl From<LogError> for MailboxError {
@@ -97,6 +108,8 @@ pub enum Request {
     Ingest(Vec<Incoming>, Reply<Vec<Outcome>>),
     /// Record this fact about messages that are there.
     Record(Event, Reply<Seq>),
+    /// Erase these messages but those under a hold.
+    Erase(Box<Order>, Reply<Receipt>),
 }
 
 /// See the module.
@@ -108,6 +121,12 @@ pub struct Arguments {
     pub sealer: Sealer,
     /// The ordinal of its next message.
     pub next_ordinal: Ordinal,
+    /// Messages that were erased.
+    pub erased: RoaringBitmap,
+    /// Holds in force.
+    pub holds: BTreeMap<HoldId, HoldSet>,
+    /// Keyed digests of content that is refused when it comes again.
+    pub suppressed: HashSet<[u8; 16]>,
     /// Views of its projections.
     pub published: Published,
     /// Position of the last acknowledged event, shared with readers.
@@ -129,26 +148,32 @@ pub struct State {
 }
 
 /// What a decision needs; moves to a blocking thread and back.
-struct Core {
-    sealer: Sealer,
+pub(super) struct Core {
+    pub(super) sealer: Sealer,
     next_ordinal: u32,
-    published: Published,
-    recent: Recent,
-    clock: SharedClock,
+    pub(super) published: Published,
+    pub(super) recent: Recent,
+    pub(super) erased: RoaringBitmap,
+    pub(super) holds: BTreeMap<HoldId, HoldSet>,
+    pub(super) suppressed: HashSet<[u8; 16]>,
+    pub(super) clock: SharedClock,
 }
 
 /// Everything one request leads to.
-struct Decided {
-    append: SealedAppend,
-    applicable: Vec<Applicable>,
-    permits: Vec<BytePermit>,
-    outcomes: Vec<Outcome>,
-    head: Seq,
+#[derive(Default)]
+pub(super) struct Decided {
+    pub(super) append: SealedAppend,
+    pub(super) applicable: Vec<Applicable>,
+    pub(super) permits: Vec<BytePermit>,
+    pub(super) outcomes: Vec<Outcome>,
+    pub(super) receipt: Option<Receipt>,
+    pub(super) head: Seq,
 }
 
 struct Known<'k> {
     recent: &'k Recent,
     catalog: Option<&'k CatalogView>,
+    erased: &'k RoaringBitmap,
 }
 
 impl Facts for Known<'_> {
@@ -157,7 +182,10 @@ impl Facts for Known<'_> {
     fn by_raw(&self, raw: &[u8; 16]) -> Result<Option<Ordinal>, CatalogError> {
         match (self.recent.by_raw(raw), self.catalog) {
             (Some(ordinal), _) => Ok(Some(ordinal)),
-            (None, Some(catalog)) => catalog.by_raw_key(raw),
+            // A view may be older than an erasure.
+            (None, Some(catalog)) => {
+                Ok(catalog.by_raw_key(raw)?.filter(|known| !self.erased.contains(known.0)))
+            }
             (None, None) => Ok(None),
         }
     }
@@ -166,6 +194,9 @@ impl Facts for Known<'_> {
         let mut found = Vec::new();
         if let Some(catalog) = self.catalog {
             for ordinal in catalog.by_message_id_key(id)? {
+                if self.erased.contains(ordinal) {
+                    continue;
+                }
                 if let Some(content) = catalog.content_digest(Ordinal(ordinal))? {
                     found.push((Ordinal(ordinal), content));
                 }
@@ -199,16 +230,14 @@ impl Core {
         let seen = view.as_ref().map_or(Seq::ZERO, |v| v.seq());
         self.recent.forget_through(seen);
         let now_ms = self.clock.now_ms();
-        let mut decided = Decided {
-            append: SealedAppend::default(),
-            applicable: Vec::new(),
-            permits: Vec::new(),
-            outcomes: Vec::with_capacity(incoming.len()),
-            head: self.sealer.head(),
-        };
+        let mut decided = Decided { head: self.sealer.head(), ..Decided::default() };
         for one in incoming {
+            if self.is_suppressed(&one.arrival) {
+                decided.outcomes.push(Outcome::Suppressed);
+                continue;
+            }
             let catalog = view.as_ref().map(|v| &v.catalog);
-            let known = Known { recent: &self.recent, catalog };
+            let known = Known { recent: &self.recent, catalog, erased: &self.erased };
             let outcome = match decide(&known, &one.arrival)? {
                 Decision::NotRead => Outcome::NotRead,
                 Decision::Known { ordinal } => {
@@ -262,7 +291,7 @@ impl Core {
         Ok(Outcome::Stored { id, seq })
     }
 
-    fn record(
+    pub(super) fn record(
         &mut self,
         decided: &mut Decided,
         now_ms: i64,
@@ -286,25 +315,37 @@ impl Core {
         id.ok_or(MailboxError::NoSuchMessage)
     }
 
-    fn fact(&mut self, event: Event) -> Result<Decided, MailboxError> {
-        let known = match &event {
-            Event::LabelsChanged(change) => change.ordinals.max(),
-            Event::StatusChanged(change) => change.ordinals.max(),
-            Event::MessageUnplaced(unplaced) => Some(unplaced.ordinal.0),
-            Event::MessagePlaced(placed) => Some(placed.ordinal.0),
+    fn fact(&mut self, mut event: Event) -> Result<Decided, MailboxError> {
+        let known = match &mut event {
+            Event::LabelsChanged(LabelsChanged { ordinals, .. })
+            | Event::StatusChanged(StatusChanged { ordinals, .. })
+            | Event::HoldSet(HoldSet { ordinals, .. }) => {
+                *ordinals -= &self.erased;
+                Some(ordinals.max().unwrap_or(u32::MAX))
+            }
+            Event::MessageUnplaced(MessageUnplaced { ordinal, .. })
+            | Event::MessagePlaced(MessagePlaced { ordinal, .. }) => {
+                Some(if self.erased.contains(ordinal.0) { u32::MAX } else { ordinal.0 })
+            }
             Event::MailboxConfigured(_) => None,
-            Event::MessageIngested(_) => Some(u32::MAX),
+            Event::HoldReleased(released) => {
+                if !self.holds.contains_key(&released.hold) {
+                    return Err(MailboxError::NoSuchHold);
+                }
+                None
+            }
+            // These have requests of their own.
+            Event::MessageIngested(_) | Event::MessagesErased(_) => Some(u32::MAX),
         };
         if known.is_some_and(|ordinal| ordinal >= self.next_ordinal) {
             return Err(MailboxError::NoSuchMessage);
         }
-        let mut decided = Decided {
-            append: SealedAppend::default(),
-            applicable: Vec::new(),
-            permits: Vec::new(),
-            outcomes: Vec::new(),
-            head: self.sealer.head(),
-        };
+        match &event {
+            Event::HoldSet(hold) => drop(self.holds.insert(hold.hold, hold.clone())),
+            Event::HoldReleased(released) => drop(self.holds.remove(&released.hold)),
+            _ => {}
+        }
+        let mut decided = Decided::default();
         let now_ms = self.clock.now_ms();
         decided.head = self.record(&mut decided, now_ms, event, None)?;
         Ok(decided)
@@ -331,6 +372,10 @@ impl State {
             Ok(decided) => decided,
             Err(error) => {
                 let _ = reply.send(Err(error.clone()));
+                if matches!(error, MailboxError::NoSuchMessage | MailboxError::NoSuchHold) {
+                    self.core = Some(core);
+                    return Ok(());
+                }
                 // Positions may have been given to events that will never be written: start over.
                 return Err(error.into());
             }
@@ -368,6 +413,9 @@ impl Actor for MailboxActor {
         let Arguments {
             sealer,
             next_ordinal,
+            erased,
+            holds,
+            suppressed,
             published,
             acknowledged,
             log_writer,
@@ -380,6 +428,9 @@ impl Actor for MailboxActor {
             next_ordinal: next_ordinal.0,
             published,
             recent: Recent::default(),
+            erased,
+            holds,
+            suppressed,
             clock,
         };
         Ok(State { core: Some(core), acknowledged, log_writer, projector })
@@ -398,6 +449,11 @@ impl Actor for MailboxActor {
             }
             Request::Record(event, reply) => {
                 state.decide_with(move |core| core.fact(event), |d| d.head, reply).await
+            }
+            Request::Erase(order, reply) => {
+                let receipt = order.receipt.clone();
+                let answer = |d: &mut Decided| d.receipt.take().unwrap_or(receipt);
+                state.decide_with(move |core| core.erase(*order), answer, reply).await
             }
         }
     }

@@ -11,6 +11,7 @@
 pub mod admission;
 pub mod decide;
 pub mod directory;
+pub mod erasure;
 pub mod health;
 pub mod log_writer;
 pub mod mailbox;

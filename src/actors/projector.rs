@@ -7,7 +7,7 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
@@ -16,7 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 use super::admission::BytePermit;
 use crate::events::Log;
 use crate::ids::{MailboxNo, Seq};
-use crate::projections::set::{ProjectionSet, SetAside};
+use crate::projections::set::{ProjectionSet, Purged, SetAside};
 use crate::projections::view::View;
 use crate::projections::{Applicable, ProjectionError};
 
@@ -64,9 +64,17 @@ pub enum Request {
     Tick,
     /// Build everything from zero; the sender hears the result.
     Rebuild(Progress, oneshot::Sender<Result<(), String>>),
+    /// Take the bytes of erased messages off the disk; the sender hears the result, and of the views
+    /// whose readers still keep files.
+    Purge(oneshot::Sender<Result<Purge, String>>),
+    /// Remove files of the text index that nobody reads any more.
+    CollectGarbage(oneshot::Sender<Result<(), String>>),
     /// Commit, close and answer; nothing may be sent afterwards.
     Close(oneshot::Sender<()>),
 }
+
+/// What a purge took, and the views from before it.
+pub type Purge = (Purged, Vec<Weak<View>>);
 
 /// Hears positions reached.
 pub type Progress = Arc<dyn Fn(Seq) + Send + Sync>;
@@ -98,6 +106,8 @@ pub struct State {
     writers: Arc<WriterPool>,
     distrusted: Arc<AtomicBool>,
     place: Option<OwnedSemaphorePermit>,
+    /// Views that were published; whoever still reads one keeps files from going.
+    views: Vec<Weak<View>>,
     ticking: bool,
     arrived: bool,
     idle_ticks: u32,
@@ -157,8 +167,30 @@ pub fn report(mailbox: MailboxNo, aside: &[SetAside]) {
 impl State {
     async fn publish(&mut self) -> Result<(), ActorProcessingErr> {
         let view = self.arguments.run(ProjectionSet::view).await?;
+        self.views.retain(|view| view.strong_count() > 0);
+        self.views.push(Arc::downgrade(&view));
         self.arguments.publish.send_replace(Some(view));
         Ok(())
+    }
+
+    async fn purge(&mut self) -> Result<Purge, ActorProcessingErr> {
+        if self.place.is_none() {
+            self.place = self.writers.take().await;
+        }
+        let before = std::mem::take(&mut self.views);
+        let purged = self.arguments.run(ProjectionSet::purge).await?;
+        self.place = None;
+        self.publish().await?;
+        Ok((purged, before))
+    }
+
+    async fn collect_garbage(&mut self) -> Result<(), ActorProcessingErr> {
+        if self.place.is_none() {
+            self.place = self.writers.take().await;
+        }
+        self.arguments.run(ProjectionSet::collect_garbage).await?;
+        self.place = None;
+        self.publish().await
     }
 
     async fn commit(&mut self) -> Result<(), ActorProcessingErr> {
@@ -233,6 +265,7 @@ impl Actor for Projector {
             writers,
             distrusted,
             place: None,
+            views: Vec::new(),
             ticking: false,
             arrived: false,
             idle_ticks: 0,
@@ -274,6 +307,15 @@ impl Actor for Projector {
                 state.publish().await?;
                 // The caller may have gone.
                 let _ = reply.send(rebuilt);
+            }
+            Request::Purge(reply) => {
+                let purged = state.purge().await.map_err(|e| e.to_string());
+                // The caller may have gone.
+                let _ = reply.send(purged);
+            }
+            Request::CollectGarbage(reply) => {
+                let collected = state.collect_garbage().await.map_err(|e| e.to_string());
+                let _ = reply.send(collected);
             }
             Request::Close(reply) => {
                 let shared = state.arguments.clone();

@@ -139,6 +139,17 @@ impl Running {
         opened.await.map_err(|_| gone())?
     }
 
+    /// Closes a mailbox that was erased whole and removes its projections.
+    ///
+    /// # Errors
+    /// [`OpenError`] when they cannot be removed.
+    pub async fn remove(&self, mailbox: MailboxNo) -> Result<(), OpenError> {
+        let gone = || OpenError("the directory is gone; restart".into());
+        let (reply, removed) = oneshot::channel();
+        self.directory.cast(directory::Request::Remove(mailbox, reply)).map_err(|_| gone())?;
+        removed.await.map_err(|_| gone())?.map_err(|e| OpenError(e.to_string()))
+    }
+
     /// Stops everything: what was handed in becomes durable and is applied first.
     pub async fn stop(self) {
         let (reply, drained) = oneshot::channel();

@@ -41,6 +41,9 @@ pub enum Error {
     /// There is no such message, or the caller may not see it.
     #[error("no such message")]
     NoSuchMessage,
+    /// There is no such receipt.
+    #[error("no such receipt; `postrider receipt list` lists them")]
+    NoSuchReceipt,
     /// The message is larger than the limit.
     #[error("the message is larger than {limit} bytes (message_bytes_max)")]
     TooLarge {
@@ -88,6 +91,9 @@ pub enum Error {
     /// A rebuild failed; the old generation still serves.
     #[error("rebuild: {0}")]
     Rebuild(String),
+    /// A purge failed; what was erased stays unreadable, its derived bytes are still on disk.
+    #[error("purge: {0}; it is tried again at the next start")]
+    Purge(String),
     /// An actor or a task went away.
     #[error("a part of the program stopped; restart it and report this")]
     Gone,
@@ -102,6 +108,8 @@ impl Error {
             Self::Invalid { .. } | Self::Config(_) | Self::Source(_) => "invalid_request",
             Self::NoSuchMailbox => "identity_not_found",
             Self::NoSuchMessage | Self::Mailbox(MailboxError::NoSuchMessage) => "message_not_found",
+            Self::NoSuchReceipt => "receipt_not_found",
+            Self::Mailbox(MailboxError::NoSuchHold) => "hold_not_found",
             Self::TooLarge { .. } => "payload_too_large",
             Self::Timeout { .. } => "timeout",
             Self::Busy
@@ -113,6 +121,7 @@ impl Error {
             | Self::Mailbox(MailboxError::Store(_))
             | Self::Projection(_)
             | Self::Rebuild(_)
+            | Self::Purge(_)
             | Self::Gone => "internal_error",
         }
     }
@@ -144,6 +153,10 @@ impl Error {
             Self::Invalid { path, message } => format!("{path} {message}"),
             Self::NoSuchMailbox => "list mailboxes with `postrider status`".into(),
             Self::NoSuchMessage => "search again; the message may have been erased".into(),
+            Self::NoSuchReceipt => "list receipts with `postrider receipt list`".into(),
+            Self::Mailbox(MailboxError::NoSuchHold) => {
+                "list holds with `postrider hold list`".into()
+            }
             Self::TooLarge { .. } => "raise message_bytes_max in the configuration".into(),
             Self::Busy | Self::Timeout { .. } | Self::Open(_) => "try again in a moment".into(),
             Self::InUse(_) => {
@@ -157,7 +170,7 @@ impl Error {
             Self::Projection(_) | Self::Rebuild(_) => {
                 "run `postrider rebuild --all`; mail itself is not touched".into()
             }
-            Self::Mailbox(_) | Self::Gone => "restart".into(),
+            Self::Mailbox(_) | Self::Purge(_) | Self::Gone => "restart".into(),
         }
     }
 }

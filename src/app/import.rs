@@ -67,6 +67,9 @@ pub struct Account {
     pub already_there: u64,
     /// Of those already there: given a new folder or label.
     pub placed: u64,
+    /// Of those counted as already there: erased before, and remembered to be refused.
+    #[serde(default)]
+    pub suppressed: u64,
     /// Not stored.
     pub failed: u64,
     /// Each failure, the first 1,000.
@@ -368,6 +371,10 @@ async fn settle(
                 account.already_there += 1;
                 account.placed += u64::from(placed.is_some());
             }
+            Outcome::Suppressed => {
+                account.already_there += 1;
+                account.suppressed += 1;
+            }
             Outcome::NotRead => {
                 again(handle, source, account).await?;
                 continue;
@@ -394,6 +401,10 @@ async fn again(handle: &MailboxHandle, source: Source, account: &mut Account) ->
     match outcomes.first() {
         Some(Outcome::Stored { .. }) => account.stored += 1,
         Some(Outcome::Duplicate { .. }) => account.already_there += 1,
+        Some(Outcome::Suppressed) => {
+            account.already_there += 1;
+            account.suppressed += 1;
+        }
         Some(Outcome::NotRead) | None => return Err(Error::Gone),
     }
     account.read += 1;

@@ -49,6 +49,8 @@ pub enum IngestOutcome {
         /// Whether a folder or label was new.
         placed: bool,
     },
+    /// Erased before, and remembered to be refused.
+    Suppressed,
 }
 
 /// Whether a label fits the grammar of the query language.
@@ -135,6 +137,7 @@ impl Postrider {
             Some(Outcome::Duplicate { id, placed }) => {
                 Ok(IngestOutcome::Duplicate { id, placed: placed.is_some() })
             }
+            Some(Outcome::Suppressed) => Ok(IngestOutcome::Suppressed),
             Some(Outcome::NotRead) | None => Err(Error::Gone),
         }
     }

@@ -19,10 +19,15 @@
 //! # }
 //! ```
 
+mod erase;
 mod error;
+mod holds;
 mod import;
 mod ingest;
+mod labels;
 mod offline;
+mod receipts;
+mod selection;
 mod show;
 mod status;
 
@@ -33,10 +38,15 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
+pub use erase::{ErasePreview, EraseRequest};
 pub use error::{Error, Fault};
+pub use holds::{HOLD_REASON_CHARS_MAX, HoldOut};
 pub use import::{Account, ImportFailure, ImportOptions, ImportProgress};
 pub use ingest::{IngestOutcome, IngestRequest};
+pub use labels::{LabelChange, LabelOutcome};
 pub use offline::search_closed;
+pub use receipts::ReceiptOut;
+pub use selection::{SELECTED_IDS_MAX, Selection};
 pub use show::{AttachmentOut, ShownMessage};
 pub use status::{Health, MailboxStatus, Status};
 
@@ -74,6 +84,7 @@ struct Inner {
     running: Running,
     registry: RwLock<Registry>,
     log_closed: Mutex<Option<oneshot::Receiver<()>>>,
+    purges: receipts::Purges,
     /// Held as long as the directory is open.
     _lock: File,
 }
@@ -135,13 +146,14 @@ impl Postrider {
     pub async fn open_with_clock(config: Config, clock: SharedClock) -> Result<Self, Error> {
         config.validate()?;
         let dir = config.data_dir.clone();
-        let (held, log, registry, closed) = blocking(move || {
+        let (held, log, registry, receipts, closed) = blocking(move || {
             let held = lock(&dir)?;
             offline::forget(&dir)?;
             let mut log = Log::open(&dir.join("truth"), LogOptions::default())?;
             let registry = log.registry()?;
+            let receipts = log.receipts()?;
             let closed = log.closed();
-            Ok::<_, Error>((held, log, registry, closed))
+            Ok::<_, Error>((held, log, registry, receipts, closed))
         })
         .await??;
         let log = Arc::new(log);
@@ -157,8 +169,12 @@ impl Postrider {
         .await?;
         let registry = RwLock::new(registry);
         let log_closed = Mutex::new(Some(closed));
-        let inner = Inner { config, clock, log, running, registry, log_closed, _lock: held };
-        Ok(Self { inner: Arc::new(inner) })
+        let purges = receipts::Purges::default();
+        let inner =
+            Inner { config, clock, log, running, registry, log_closed, purges, _lock: held };
+        let postrider = Self { inner: Arc::new(inner) };
+        postrider.purge_unfinished(&receipts);
+        Ok(postrider)
     }
 
     /// The settings in force.
@@ -173,6 +189,7 @@ impl Postrider {
     /// of them is, or after ten seconds at the latest this returns and leaves them to it.
     pub async fn close(self) {
         let inner = self.inner;
+        inner.purges.settle().await;
         inner.running.clone().stop().await;
         let closed = inner.log_closed.lock().unwrap_or_else(PoisonError::into_inner).take();
         let noted = blocking(move || offline::remember(&inner)).await;
@@ -186,6 +203,13 @@ impl Postrider {
 
     fn registry(&self) -> Registry {
         self.inner.registry.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Takes a mailbox out of what doors find.
+    fn forget(&self, identity: &Identity) {
+        let mut registry = self.inner.registry.write().unwrap_or_else(PoisonError::into_inner);
+        registry.identities.retain(|known| known.id != identity.id);
+        registry.erased.push(identity.mailbox);
     }
 
     /// All mailboxes, in order of their identifiers.

@@ -62,7 +62,7 @@ pub(super) fn remember(inner: &Inner) -> Result<(), Error> {
     for identity in &registry.identities {
         heads.insert(identity.mailbox.0, inner.log.head(identity.mailbox)?);
     }
-    let Registry { tenants, identities } = registry;
+    let Registry { tenants, identities, erased: _ } = registry;
     let path = note(&inner.config.data_dir);
     let text = serde_json::to_vec(&Closed { tenants, identities, heads })
         .map_err(|e| io(&path, e.into()))?;
@@ -84,7 +84,7 @@ pub fn search_closed(
     lock.try_lock_shared().ok()?;
     let text = std::fs::read(note(&config.data_dir)).ok()?;
     let Closed { tenants, identities, heads } = serde_json::from_slice(&text).ok()?;
-    let registry = Registry { tenants, identities };
+    let registry = Registry { tenants, identities, erased: Vec::new() };
     let Some(identity) = registry.identity(mailbox) else {
         return Some(Err(Error::NoSuchMailbox));
     };

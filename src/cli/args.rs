@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::app::MAILBOX_DEFAULT;
-use crate::ids::MessageId;
+use crate::ids::{HoldId, MessageId, ReceiptId, ThreadId};
 use crate::search::Sort;
 
 use super::words;
@@ -97,6 +97,41 @@ pub(super) enum Command {
   postrider dump > before.txt
   postrider dump --mailbox work | sha256sum")]
     Dump(OfMailbox),
+    /// Add and remove labels of many messages
+    #[command(after_help = "Examples:
+  postrider label add garden -- from:ada boiler
+  postrider label remove old --dry-run -- before:2010-01-01
+  postrider label undo 48213")]
+    Label(Label),
+    /// Mark messages as read, starred, hidden and so on
+    ///
+    /// Quarantined mail is found only when asked for; hidden and throttled mail never.
+    #[command(after_help = "Examples:
+  postrider mark read -- list:announce.example.org
+  postrider mark hidden --dry-run -- from:spam@example.net")]
+    Mark(Mark),
+    /// Make messages vanish: for every search at once, from the disk soon after
+    ///
+    /// Their keys are destroyed first, so that nobody can read what is left in files or backups of
+    /// the log; then the indexes are rewritten without them and searched for traces. The receipt
+    /// tells. What a hold covers stays.
+    #[command(after_help = "Examples:
+  postrider erase --message msg_01J9Z3K8V4QW7X2M5N6P8R0T1V
+  postrider erase --counterparty ada@example.org --dry-run
+  postrider erase --query 'before:2005-01-01' --yes
+  postrider erase --everything --mailbox old")]
+    Erase(Erase),
+    /// Keep messages from being erased
+    #[command(after_help = "Examples:
+  postrider hold set --reason 'case 12/2026' --thread thr_01J9Z3K8V4QW7X2M5N6P8R0T1V
+  postrider hold list
+  postrider hold release hld_01J9Z3K8V4QW7X2M5N6P8R0T1V")]
+    Hold(Hold),
+    /// Show what erasures took, and the proof
+    #[command(after_help = "Examples:
+  postrider receipt list
+  postrider receipt show rcp_01J9Z3K8V4QW7X2M5N6P8R0T1V")]
+    Receipt(Receipt),
     /// Say which addresses are yours: mail from them counts as sent
     ///
     /// The list replaces the one before.
@@ -204,6 +239,177 @@ pub(super) struct Rebuild {
     /// Name or identity of the mailbox
     #[arg(long, default_value = MAILBOX_DEFAULT, conflicts_with = "all", value_name = "NAME")]
     pub(super) mailbox: String,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Label {
+    #[command(subcommand)]
+    pub(super) what: LabelWhat,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum LabelWhat {
+    /// Put a label on what a query finds
+    Add(LabelQuery),
+    /// Take a label off what a query finds
+    Remove(LabelQuery),
+    /// Take a change back
+    Undo {
+        /// The event, as the change answered
+        #[arg(value_name = "EVENT")]
+        event: u64,
+        #[command(flatten)]
+        of: OfMailbox,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct LabelQuery {
+    /// The label: lower-case letters, digits, and _ : - inside
+    #[arg(value_name = "LABEL")]
+    pub(super) label: String,
+    #[command(flatten)]
+    pub(super) on: OnQuery,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Mark {
+    /// What they become
+    #[arg(value_name = "AS")]
+    pub(super) mark: MarkAs,
+    #[command(flatten)]
+    pub(super) on: OnQuery,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(super) enum MarkAs {
+    /// Without the label unread
+    Read,
+    /// With the label unread
+    Unread,
+    /// With the label starred
+    Starred,
+    /// Without the label starred
+    Unstarred,
+    /// Found as usual
+    Received,
+    /// Found only when asked for
+    Quarantined,
+    /// Never shown
+    Throttled,
+    /// Never shown
+    Hidden,
+}
+
+/// What a query finds.
+#[derive(Debug, Args)]
+pub(super) struct OnQuery {
+    /// Count only
+    #[arg(long)]
+    pub(super) dry_run: bool,
+    /// Only what had arrived at this position, as a dry run answered
+    #[arg(long, value_name = "SEQ")]
+    pub(super) as_of: Option<u64>,
+    #[command(flatten)]
+    pub(super) of: OfMailbox,
+    /// The query, behind --
+    #[arg(required = true, last = true, value_name = "QUERY")]
+    pub(super) query: Vec<String>,
+}
+
+/// Which messages.
+#[derive(Debug, Args)]
+pub(super) struct Which {
+    /// A message; may be repeated
+    #[arg(long = "message", value_name = "MSG_ID")]
+    pub(super) messages: Vec<MessageId>,
+    /// A whole thread; may be repeated
+    #[arg(long = "thread", value_name = "THR_ID")]
+    pub(super) threads: Vec<ThreadId>,
+    /// Everything from, to or answered to an address
+    #[arg(long, value_name = "ADDRESS")]
+    pub(super) counterparty: Option<String>,
+    /// What a query finds
+    #[arg(long, value_name = "QUERY")]
+    pub(super) query: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("scope").required(true)
+    .args(["messages", "threads", "counterparty", "query", "everything", "tenant"]))]
+pub(super) struct Erase {
+    #[command(flatten)]
+    pub(super) which: Which,
+    /// The mailbox with everything in it
+    #[arg(long)]
+    pub(super) everything: bool,
+    /// All mailboxes of a tenant
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["remember", "dry_run", "as_of"])]
+    pub(super) tenant: Option<String>,
+    /// Refuse the same messages when they are imported again
+    #[arg(long, conflicts_with = "everything")]
+    pub(super) remember: bool,
+    /// Count only
+    #[arg(long, conflicts_with = "everything")]
+    pub(super) dry_run: bool,
+    /// Only what had arrived at this position, as a dry run answered
+    #[arg(long, value_name = "SEQ", conflicts_with = "everything")]
+    pub(super) as_of: Option<u64>,
+    /// Do not ask
+    #[arg(long)]
+    pub(super) yes: bool,
+    #[command(flatten)]
+    pub(super) of: OfMailbox,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Hold {
+    #[command(subcommand)]
+    pub(super) what: HoldWhat,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum HoldWhat {
+    /// Put messages and their threads under a hold
+    #[command(group = clap::ArgGroup::new("scope").required(true)
+        .args(["messages", "threads", "counterparty", "query"]))]
+    Set {
+        /// Why; it is repeated in receipts, so name a case and no person
+        #[arg(long, value_name = "TEXT")]
+        reason: String,
+        #[command(flatten)]
+        which: Which,
+        #[command(flatten)]
+        of: OfMailbox,
+    },
+    /// End a hold
+    Release {
+        /// Which
+        #[arg(value_name = "HLD_ID")]
+        hold: HoldId,
+        #[command(flatten)]
+        of: OfMailbox,
+    },
+    /// List holds
+    List(OfMailbox),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Receipt {
+    #[command(subcommand)]
+    pub(super) what: ReceiptWhat,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ReceiptWhat {
+    /// All receipts
+    List,
+    /// One receipt
+    Show {
+        /// Which
+        #[arg(value_name = "RCP_ID")]
+        receipt: ReceiptId,
+    },
 }
 
 #[derive(Debug, Args)]

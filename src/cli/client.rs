@@ -73,6 +73,11 @@ impl Client {
         read(self.send(Method::POST, path, body.into()).await?).await
     }
 
+    /// DELETE, an answer in JSON.
+    pub(super) async fn delete<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
+        read(self.send(Method::DELETE, path, Bytes::new()).await?).await
+    }
+
     /// GET, the answer byte for byte into a writer.
     pub(super) async fn copy(&self, path: &str, out: &mut impl Write) -> Result<(), Failure> {
         let mut response = good(self.send(Method::GET, path, Bytes::new()).await?).await?;

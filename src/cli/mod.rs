@@ -8,14 +8,18 @@ mod access;
 mod args;
 mod client;
 mod dump;
+mod erase;
 mod failure;
+mod hold;
 mod import;
 mod interrupt;
 mod job;
+mod label;
 mod output;
 mod own_address;
 mod progress;
 mod rebuild;
+mod receipt;
 mod safe;
 mod search;
 mod serve;
@@ -64,6 +68,11 @@ fn execute(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Status => in_runtime(status::run(config, out)),
         Command::Rebuild(rebuild) => in_runtime(rebuild::run(config, rebuild, out)),
         Command::Dump(of) => in_runtime(dump::run(config, of, out)),
+        Command::Label(label) => in_runtime(label::run(config, label, out)),
+        Command::Mark(mark) => in_runtime(label::mark(config, mark, out)),
+        Command::Erase(erase) => in_runtime(erase::run(config, erase, out)),
+        Command::Hold(hold) => in_runtime(hold::run(config, hold, out)),
+        Command::Receipt(receipt) => in_runtime(receipt::run(config, receipt, out)),
         Command::OwnAddress(own) => in_runtime(own_address::run(config, own, out)),
         Command::Serve(serve) => in_runtime(serve::run(config, serve, out)),
     }

@@ -16,6 +16,9 @@ pub enum LogError {
     /// The key store failed.
     #[error("key store: {0}")]
     Keys(#[from] heed::Error),
+    /// The key store could not be opened again after it was compacted.
+    #[error("the key store is closed; restart")]
+    KeysClosed,
     /// A directory or file could not be prepared.
     #[error("{path}: {source}")]
     Io {

@@ -8,7 +8,7 @@
 use roaring::RoaringBitmap;
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{MessageId, Ordinal};
+use crate::ids::{HoldId, MessageId, Ordinal, ReceiptId};
 
 /// A fact in one mailbox's stream.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -25,6 +25,12 @@ pub enum Event {
     StatusChanged(StatusChanged),
     /// Settings of the mailbox that change how its mail is read or searched.
     MailboxConfigured(MailboxConfigured),
+    /// Messages were erased: their keys are gone.
+    MessagesErased(MessagesErased),
+    /// Messages, and the threads they stand in, may not be erased.
+    HoldSet(HoldSet),
+    /// A hold ended.
+    HoldReleased(HoldReleased),
 }
 
 /// Where a message stands: a folder of a source (`import`, `http`, …).
@@ -108,6 +114,35 @@ pub struct MailboxConfigured {
     pub own_addresses: Vec<String>,
 }
 
+/// See [`Event::MessagesErased`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MessagesErased {
+    /// Which messages, by ordinal.
+    #[serde(with = "bitmap_bytes")]
+    pub ordinals: RoaringBitmap,
+    /// The receipt, which lies in the registry.
+    pub receipt: ReceiptId,
+}
+
+/// See [`Event::HoldSet`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HoldSet {
+    /// Which hold.
+    pub hold: HoldId,
+    /// Messages named by it; it covers the whole threads they stand in, also mail that comes later.
+    #[serde(with = "bitmap_bytes")]
+    pub ordinals: RoaringBitmap,
+    /// Why, in the words of whoever set it.
+    pub reason: String,
+}
+
+/// See [`Event::HoldReleased`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HoldReleased {
+    /// Which hold.
+    pub hold: HoldId,
+}
+
 /// State of a message with respect to visibility.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -139,11 +174,11 @@ impl Status {
 }
 
 /// A roaring bitmap as its portable serialised form.
-mod bitmap_bytes {
+pub(crate) mod bitmap_bytes {
     use roaring::RoaringBitmap;
     use serde::{Deserialize, Deserializer, Serializer, de, ser};
 
-    pub(super) fn serialize<S: Serializer>(
+    pub(crate) fn serialize<S: Serializer>(
         bitmap: &RoaringBitmap,
         s: S,
     ) -> Result<S::Ok, S::Error> {
@@ -152,7 +187,7 @@ mod bitmap_bytes {
         s.serialize_bytes(&bytes)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<RoaringBitmap, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<RoaringBitmap, D::Error> {
         let bytes = Vec::<u8>::deserialize(d)?;
         RoaringBitmap::deserialize_from(&bytes[..]).map_err(de::Error::custom)
     }

@@ -12,10 +12,12 @@ use fjall::{
     CompressionType, Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable as _,
 };
 
+use roaring::RoaringBitmap;
 use tokio::sync::oneshot;
 
 use super::codec::{self, ChainDigest, Recorded};
 use super::key_store::KeyStore;
+use super::receipt::Receipt;
 use super::registry::{self, Identity, Registry, Tenant};
 use super::seal::SealingKey;
 use super::{Event, LogError, keys};
@@ -62,6 +64,22 @@ pub struct SealedAppend {
     keys: Vec<(MailboxNo, Ordinal, SealingKey)>,
     events: Vec<([u8; 12], Vec<u8>)>,
     contents: Vec<([u8; 8], Vec<u8>)>,
+    /// Records of the registry that belong to the events.
+    records: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Messages whose keys go.
+    lost: Vec<(MailboxNo, RoaringBitmap)>,
+}
+
+impl SealedAppend {
+    /// Adds a receipt: with it the keys of its messages go. An entry of the
+    /// suppression list is added for each digest.
+    pub fn erase(&mut self, receipt: &Receipt, suppressed: &[[u8; 16]]) {
+        self.records.push(registry::receipt_record(receipt));
+        for digest in suppressed {
+            self.records.push(registry::suppressed_record(receipt.mailbox, digest));
+        }
+        self.lost.push((receipt.mailbox, receipt.ordinals.clone()));
+    }
 }
 
 /// The writing end of one mailbox's stream: knows the head and the chain.
@@ -97,6 +115,12 @@ impl Sealer {
         self.head = seq;
         append.events.push((keys::event(self.mailbox, seq), envelope));
         Ok(seq)
+    }
+
+    /// Keyed digest of what identifies content, for the suppression list.
+    #[must_use]
+    pub fn suppression(&self, identifying: &[u8; 16]) -> [u8; 16] {
+        self.key.digest(identifying)
     }
 
     /// Adds a message's raw bytes, already compressed by [`compress::compress`], to `append`.
@@ -155,7 +179,9 @@ impl Log {
         let events = db.keyspace("events", small)?;
         let content = db.keyspace("content", sealed)?;
         let registry = db.keyspace("registry", small)?;
-        Ok(Self { db, events, content, registry, keys, dir: dir.to_owned(), _closed: None })
+        let log = Self { db, events, content, registry, keys, dir: dir.to_owned(), _closed: None };
+        log.finish_losing()?;
+        Ok(log)
     }
 
     /// Resolves (to an error) when the last owner has let go and the stores are closed.
@@ -177,7 +203,7 @@ impl Log {
     /// What the stores say; after an error nothing of the batch may be acknowledged and no
     /// further append may be tried.
     pub fn append(&self, appends: &[SealedAppend]) -> Result<(), LogError> {
-        if appends.iter().all(|a| a.events.is_empty()) {
+        if appends.iter().all(|a| a.events.is_empty() && a.records.is_empty()) {
             return Ok(());
         }
         if appends.iter().any(|a| !a.keys.is_empty()) {
@@ -193,8 +219,16 @@ impl Log {
             for (key, value) in &append.events {
                 batch.insert(&self.events, &key[..], &value[..]);
             }
+            for (key, value) in &append.records {
+                batch.insert(&self.registry, &key[..], &value[..]);
+            }
         }
-        Ok(batch.commit()?)
+        batch.commit()?;
+        for (mailbox, ordinals) in appends.iter().flat_map(|a| &a.lost) {
+            // Between the batch and this a crash may come: the next opening loses them.
+            self.keys.lose(*mailbox, ordinals)?;
+        }
+        Ok(())
     }
 
     /// Position of the last event; [`Seq::ZERO`] when there is none.
@@ -332,6 +366,8 @@ impl Log {
     }
 }
 
+#[path = "log_erasure.rs"]
+mod log_erasure;
 #[cfg(test)]
 #[path = "log_test.rs"]
 mod log_test;

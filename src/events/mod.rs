@@ -10,9 +10,11 @@ pub mod event;
 pub mod key_store;
 pub mod keys;
 pub mod log;
+pub mod receipt;
 pub mod registry;
 pub mod seal;
 
 pub use error::LogError;
 pub use event::{Event, Placement, Status};
 pub use log::{Log, LogOptions};
+pub use receipt::Receipt;

@@ -4,11 +4,15 @@
 //! |---|---|---|
 //! | `T` | tenant ULID u128 BE | [`Tenant`] |
 //! | `I` | identity ULID u128 BE | [`Identity`] |
+//! | `R` | receipt ULID u128 BE | [`Receipt`] |
+//! | `S` | mailbox u32 BE ‖ keyed digest \[16\] | nothing: content that is refused when it comes again |
+//! | `X` | identity ULID u128 BE | [`Erased`]: a mailbox that was erased whole |
 
 use serde::{Deserialize, Serialize};
 
+use super::receipt::Receipt;
 use super::{LogError, codec};
-use crate::ids::{IdentityId, MailboxNo, TenantId};
+use crate::ids::{IdentityId, MailboxNo, ReceiptId, TenantId};
 
 /// Version byte in front of every record.
 const VERSION: u8 = 1;
@@ -41,6 +45,13 @@ pub struct Identity {
     pub created_ms: i64,
 }
 
+/// What is left of a mailbox that was erased whole: its number, which is never used again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Erased {
+    /// Number of the mailbox.
+    pub mailbox: MailboxNo,
+}
+
 /// All records, in order of their ids.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Registry {
@@ -48,14 +59,16 @@ pub struct Registry {
     pub tenants: Vec<Tenant>,
     /// Identities.
     pub identities: Vec<Identity>,
+    /// Numbers of mailboxes that were erased whole.
+    pub erased: Vec<MailboxNo>,
 }
 
 impl Registry {
-    /// The number of the next mailbox: numbers are never reused, identities never leave the
-    /// registry.
+    /// The number of the next mailbox: numbers are never reused.
     #[must_use]
     pub fn next_mailbox(&self) -> MailboxNo {
-        MailboxNo(self.identities.iter().map(|i| i.mailbox.0).max().unwrap_or(0) + 1)
+        let living = self.identities.iter().map(|i| i.mailbox.0);
+        MailboxNo(living.chain(self.erased.iter().map(|m| m.0)).max().unwrap_or(0) + 1)
     }
 
     /// An identity by its id or by the name of its mailbox.
@@ -85,6 +98,13 @@ impl Registry {
             Some(b'I') => self.identities.push(
                 codec::decode(body).ok_or(LogError::DamagedRegistry("identity does not decode"))?,
             ),
+            Some(b'X') => {
+                let erased: Erased = codec::decode(body)
+                    .ok_or(LogError::DamagedRegistry("erased mailbox does not decode"))?;
+                self.erased.push(erased.mailbox);
+            }
+            // Many, and only looked up.
+            Some(b'R' | b'S') => {}
             _ => return Err(LogError::DamagedRegistry("unknown kind of record")),
         }
         Ok(())
@@ -99,6 +119,43 @@ pub(super) fn tenant_record(tenant: &Tenant) -> (Vec<u8>, Vec<u8>) {
 /// Key and value of an identity's record.
 pub(super) fn identity_record(identity: &Identity) -> (Vec<u8>, Vec<u8>) {
     record(b'I', identity.id.0.0, identity)
+}
+
+/// Key and value of a receipt's record.
+pub(super) fn receipt_record(receipt: &Receipt) -> (Vec<u8>, Vec<u8>) {
+    record(b'R', receipt.id.0.0, receipt)
+}
+
+/// Key of a receipt's record.
+pub(super) fn receipt_key(id: ReceiptId) -> Vec<u8> {
+    [&b"R"[..], &id.0.0.to_be_bytes()].concat()
+}
+
+/// Prefix of all receipts.
+pub(super) const RECEIPTS: &[u8] = b"R";
+
+/// A receipt as it is stored.
+pub(super) fn receipt(value: &[u8]) -> Result<Receipt, LogError> {
+    let (version, body) = value.split_first().ok_or(LogError::DamagedRegistry("empty record"))?;
+    if *version != VERSION {
+        return Err(LogError::DamagedRegistry("receipt of a newer version of the program"));
+    }
+    codec::decode(body).ok_or(LogError::DamagedRegistry("receipt does not decode"))
+}
+
+/// Key and value of what is left of an erased mailbox; its identity's record goes.
+pub(super) fn erased_record(identity: &Identity) -> (Vec<u8>, Vec<u8>) {
+    record(b'X', identity.id.0.0, &Erased { mailbox: identity.mailbox })
+}
+
+/// Prefix of the suppression list of a mailbox.
+pub(super) fn suppressed_prefix(mailbox: MailboxNo) -> Vec<u8> {
+    [&b"S"[..], &mailbox.0.to_be_bytes()].concat()
+}
+
+/// Key and value of one entry of a suppression list.
+pub(super) fn suppressed_record(mailbox: MailboxNo, digest: &[u8; 16]) -> (Vec<u8>, Vec<u8>) {
+    ([&suppressed_prefix(mailbox)[..], digest].concat(), vec![VERSION])
 }
 
 fn record<T: Serialize>(kind: u8, id: u128, value: &T) -> (Vec<u8>, Vec<u8>) {

@@ -7,6 +7,8 @@
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 
+use sha2::{Digest as _, Sha256};
+
 use super::LogError;
 
 /// Bytes of the nonce in front of a sealed value.
@@ -43,6 +45,19 @@ impl SealingKey {
     #[must_use]
     pub fn as_stored(&self) -> &[u8; 32] {
         &self.0
+    }
+
+    /// Keyed digest of a value of fixed length: tells equal values apart from others only to
+    /// whoever holds the key.
+    #[must_use]
+    pub fn digest(&self, value: &[u8; 16]) -> [u8; 16] {
+        let mut hasher = Sha256::new();
+        hasher.update(b"postrider suppression\0");
+        hasher.update(self.0);
+        hasher.update(value);
+        let mut first = [0; 16];
+        first.copy_from_slice(&hasher.finalize()[..16]);
+        first
     }
 
     /// Seals `plain`, bound to `place` (associated data): nonce ‖ ciphertext ‖ tag.

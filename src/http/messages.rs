@@ -48,6 +48,7 @@ pub(super) async fn ingest(
         IngestOutcome::Duplicate { id, placed } => {
             Json(Ingested::Duplicate { message_id: id.to_string(), placed }).into_response()
         }
+        IngestOutcome::Suppressed => Json(Ingested::Suppressed).into_response(),
     })
 }
 

@@ -5,13 +5,15 @@ use std::sync::Arc;
 use axum::Router;
 use axum::http::StatusCode;
 use axum::middleware::{from_fn, from_fn_with_state};
-use axum::routing::{get, post};
+use axum::routing::{delete, get, post};
 
 use super::body::BodyBudget;
 use super::host::Hosts;
 use super::jobs::Jobs;
 use super::refusal::Refusal;
-use super::{admin, caller, dump, health, host, messages, request_id, search, time_limit};
+use super::{
+    admin, caller, dump, erasures, health, host, labels, messages, request_id, search, time_limit,
+};
 use crate::app::Postrider;
 use crate::clock::SharedClock;
 
@@ -44,6 +46,14 @@ pub(super) fn router(shared: &Shared) -> Router {
         .route("/jobs/{job_id}/stop", post(admin::stop))
         .route("/own-addresses", post(admin::own_addresses))
         .route("/dump", get(dump::dump))
+        .route("/receipts", get(erasures::receipts))
+        .route_layer(from_fn(caller::admin_only));
+    let erasing = Router::new()
+        .route("/v1/identities/{identity}", delete(erasures::erase_identity))
+        .route("/v1/identities/{identity}/erasures", post(erasures::erase))
+        .route("/v1/identities/{identity}/holds", get(erasures::holds).post(erasures::hold))
+        .route("/v1/identities/{identity}/holds/{hold}", delete(erasures::release))
+        .route("/v1/tenants/{tenant}", delete(erasures::erase_tenant))
         .route_layer(from_fn(caller::admin_only));
     // Layers are listed from the inside out.
     Router::new()
@@ -53,6 +63,10 @@ pub(super) fn router(shared: &Shared) -> Router {
         .route("/v1/identities/{identity}/messages", post(messages::ingest))
         .route("/v1/identities/{identity}/messages/{message_id}", get(messages::show))
         .route("/v1/identities/{identity}/messages/{message_id}/raw", get(messages::raw))
+        .route("/v1/identities/{identity}/labels", post(labels::change))
+        .route("/v1/identities/{identity}/labels/undo", post(labels::undo))
+        .route("/v1/receipts/{receipt}", get(erasures::receipt))
+        .merge(erasing)
         .nest("/v1/admin", administration)
         .fallback(async || Refusal::of_status(StatusCode::NOT_FOUND))
         .method_not_allowed_fallback(async || Refusal::of_status(StatusCode::METHOD_NOT_ALLOWED))

@@ -119,6 +119,8 @@ pub enum Ingested {
         /// Whether a folder or label was new to it.
         placed: bool,
     },
+    /// Erased before, and remembered to be refused.
+    Suppressed,
 }
 
 /// Body of `POST /v1/admin/import`.

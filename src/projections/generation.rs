@@ -143,6 +143,25 @@ impl Generations {
         Ok(())
     }
 
+    /// Removes everything of this kind but one generation, also what was set aside or half built,
+    /// and tells how many directories that were.
+    ///
+    /// # Errors
+    /// [`ProjectionError::Io`].
+    pub fn keep_only(&self, generation: &Path) -> Result<u64, ProjectionError> {
+        let kept = generation.file_name().and_then(|n| n.to_str()).unwrap_or_default();
+        let kinds = [format!("{}-f", self.kind), format!("set-aside-{}-f", self.kind)];
+        let mut removed = 0;
+        for name in self.entries()? {
+            if kinds.iter().any(|kind| name.starts_with(kind)) && name != kept {
+                let path = self.dir.join(&name);
+                removed += u64::from(path.is_dir());
+                remove(&path).map_err(|e| self.io(e))?;
+            }
+        }
+        Ok(removed)
+    }
+
     /// How far a generation may be believed; it stays marked.
     ///
     /// # Errors

@@ -7,6 +7,7 @@
 pub mod catalog;
 pub mod feed;
 pub mod generation;
+pub mod probe;
 pub mod set;
 pub mod text;
 pub mod view;

@@ -42,6 +42,15 @@ struct Uncommitted {
     bytes: u64,
 }
 
+/// What a purge took away.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Purged {
+    /// Documents dropped from the text index.
+    pub text_documents: u64,
+    /// Generations and set-aside directories removed.
+    pub directories: u64,
+}
+
 /// Why a projection was begun anew instead of opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetAside {
@@ -159,6 +168,12 @@ impl ProjectionSet {
                 }
                 bytes += message.raw_bytes;
             }
+            if let Event::MessagesErased(erased) = &event.event {
+                let text = self.text()?;
+                if event.seq > text.checkpoint() {
+                    text.erase(&erased.ordinals)?;
+                }
+            }
             fresh.push(event);
         }
         if fresh.is_empty() {
@@ -221,6 +236,7 @@ impl ProjectionSet {
     /// # Errors
     /// [`ProjectionError`].
     pub fn close_writer(&mut self) -> Result<(), ProjectionError> {
+        self.commit()?;
         Ok(self.text()?.close_writer()?)
     }
 
@@ -266,6 +282,35 @@ impl ProjectionSet {
         self.catalog = Some(Catalog::open(&self.catalog_path, false)?);
         self.text = Some(TextIndex::open(&self.text_path, false)?);
         self.catch_up(log)
+    }
+
+    /// Takes the bytes of erased messages off the disk: the text index merges what holds them, the
+    /// catalog is written anew as a generation beside this one, everything else of both goes.
+    /// Readers keep what they hold; when they are gone, [`ProjectionSet::collect_garbage`].
+    ///
+    /// # Errors
+    /// [`ProjectionError`]; reopen and purge again.
+    pub fn purge(&mut self) -> Result<Purged, ProjectionError> {
+        self.commit()?;
+        let text_documents = self.text()?.purge()?;
+        let building = self.catalogs.begin()?;
+        self.catalog()?.rewrite(&building)?;
+        let mut directories = 1;
+        self.catalog_path = self.catalogs.finish(&building)?;
+        self.catalog = Some(Catalog::open(&self.catalog_path, false)?);
+        directories += self.catalogs.keep_only(&self.catalog_path)?;
+        directories += self.texts.keep_only(&self.text_path)?;
+        Ok(Purged { text_documents, directories })
+    }
+
+    /// Removes files of the text index that nobody reads any more.
+    ///
+    /// # Errors
+    /// [`ProjectionError`].
+    pub fn collect_garbage(&mut self) -> Result<(), ProjectionError> {
+        // Closing the writer would drop what is not committed.
+        self.commit()?;
+        Ok(self.text()?.collect_garbage()?)
     }
 
     /// Lets go of both. Readers may still hold views: their files stay until they are done.

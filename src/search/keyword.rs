@@ -7,6 +7,7 @@
 //! (docs/adr/0006).
 
 use jiff::tz::TimeZone;
+use roaring::RoaringBitmap;
 
 use super::hits::{MailboxOwner, hydrate};
 use super::plan::compile;
@@ -62,9 +63,31 @@ pub fn search(
     })
 }
 
+/// Every message that a query finds, quarantined ones too. A query with a part that cannot be found
+/// (a word without letter or digit) is refused: what it would choose is not what was meant.
+///
+/// # Errors
+/// [`SearchError`].
+pub fn matching(
+    view: &View,
+    q: &str,
+    zone: &TimeZone,
+    now_ms: i64,
+) -> Result<RoaringBitmap, SearchError> {
+    let query = parse(q, &ParseOptions::default())?;
+    let plan = compile(view, &resolve(&query, zone, now_ms), true)?;
+    if let Some(note) = plan.notes.into_iter().next() {
+        return Err(SearchError::Invalid { path: "query", message: note });
+    }
+    Ok(match &plan.text {
+        Some(text) => view.text.all(text)? & &*plan.filter,
+        None => plan.filter.as_ref().clone(),
+    })
+}
+
 fn by_date(
     view: &View,
-    filter: &roaring::RoaringBitmap,
+    filter: &RoaringBitmap,
     order: Order,
     limit: usize,
 ) -> Result<Matches, SearchError> {

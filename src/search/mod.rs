@@ -11,5 +11,5 @@ mod visibility;
 
 pub use hits::MailboxOwner;
 pub(crate) use hits::{States, rfc3339, thread_id};
-pub use keyword::search;
+pub use keyword::{matching, search};
 pub use request::{Hit, SearchError, SearchRequest, SearchResponse, Sort};

@@ -5,21 +5,23 @@ use roaring::RoaringBitmap;
 
 use super::bitmaps::{Changes, Facet};
 use super::blocks::BlockWriter;
-use super::prepared::{Person, Prepared};
+use super::erase::Suspects;
+use super::prepared::Prepared;
 use super::tables::{Table, Tables, by_date_key};
-use super::{CatalogError, Counters, people, ranges, threads};
+use super::{CatalogError, Counters, filing, holds, people, ranges, threads};
 use crate::events::event::{
     Event, LabelsChanged, MessageIngested, MessagePlaced, MessageUnplaced, Placement, Status,
     StatusChanged,
 };
-use crate::mail::{AttachmentClass, Message};
+use crate::mail::Message;
 use crate::projections::Applicable;
 
 /// The changes of one transaction.
 pub(super) struct Batch<'t> {
-    tables: &'t Tables,
-    changes: Changes,
-    blocks: BlockWriter,
+    pub(super) tables: &'t Tables,
+    pub(super) changes: Changes,
+    pub(super) blocks: BlockWriter,
+    pub(super) suspects: Suspects,
 }
 
 /// Value of a placement's bitmap.
@@ -27,15 +29,14 @@ pub(super) fn placement_value(placement: &Placement) -> Vec<u8> {
     [placement.folder.as_bytes(), &[0], placement.source.as_bytes()].concat()
 }
 
-/// A domain with its labels reversed, so that subdomains share a prefix: `org.example.mail`.
-pub(super) fn reversed_domain(address: &str) -> Option<String> {
-    let (_, domain) = address.rsplit_once('@')?;
-    Some(domain.rsplit('.').collect::<Vec<_>>().join("."))
-}
-
 impl<'t> Batch<'t> {
     pub(super) fn new(tables: &'t Tables) -> Self {
-        Self { tables, changes: Changes::default(), blocks: BlockWriter::default() }
+        Self {
+            tables,
+            changes: Changes::default(),
+            blocks: BlockWriter::default(),
+            suspects: Suspects::default(),
+        }
     }
 
     pub(super) fn event(
@@ -46,30 +47,42 @@ impl<'t> Batch<'t> {
     ) -> Result<(), CatalogError> {
         match &applicable.event {
             Event::MessageIngested(ingested) => {
-                if let Some(message) = &applicable.message {
-                    self.ingest(wtxn, counters, ingested, message)?;
+                match &applicable.message {
+                    Some(message) => self.ingest(wtxn, counters, ingested, message)?,
+                    // Its key is gone: it was erased since.
+                    None => {
+                        counters.erased.insert(ingested.ordinal.0);
+                    }
                 }
                 counters.next_ordinal = counters.next_ordinal.max(ingested.ordinal.0 + 1);
             }
-            Event::MessagePlaced(placed) => self.place(placed),
+            Event::MessagePlaced(placed) if !counters.erased.contains(placed.ordinal.0) => {
+                self.place(placed);
+            }
+            Event::MessagePlaced(_) => {}
             Event::MessageUnplaced(MessageUnplaced { ordinal, placement }) => {
                 let one = RoaringBitmap::from_iter([ordinal.0]);
                 self.changes.remove_all(Facet::Placement, &placement_value(placement), &one);
             }
             Event::LabelsChanged(LabelsChanged { ordinals, added, removed }) => {
+                let ordinals = ordinals - &counters.erased;
                 for label in removed {
-                    self.changes.remove_all(Facet::Label, label.as_bytes(), ordinals);
+                    self.changes.remove_all(Facet::Label, label.as_bytes(), &ordinals);
                 }
                 for label in added {
-                    self.changes.add_all(Facet::Label, label.as_bytes(), ordinals);
+                    self.changes.add_all(Facet::Label, label.as_bytes(), &ordinals);
                 }
             }
             Event::StatusChanged(StatusChanged { ordinals, status }) => {
+                let ordinals = ordinals - &counters.erased;
                 for other in Status::ALL.into_iter().filter(|s| s != status) {
-                    self.changes.remove_all(Facet::Status, &[other as u8], ordinals);
+                    self.changes.remove_all(Facet::Status, &[other as u8], &ordinals);
                 }
-                self.changes.add_all(Facet::Status, &[*status as u8], ordinals);
+                self.changes.add_all(Facet::Status, &[*status as u8], &ordinals);
             }
+            Event::MessagesErased(erased) => self.erase(wtxn, counters, &erased.ordinals)?,
+            Event::HoldSet(set) => holds::set(self.tables, wtxn, set)?,
+            Event::HoldReleased(released) => holds::release(self.tables, wtxn, released.hold)?,
             Event::MailboxConfigured(configured) => {
                 counters.own_addresses.clone_from(&configured.own_addresses);
             }
@@ -80,7 +93,8 @@ impl<'t> Batch<'t> {
     /// Writes down what was gathered.
     pub(super) fn finish(mut self, wtxn: &mut RwTxn<'_>) -> Result<(), CatalogError> {
         self.blocks.flush(self.tables, wtxn)?;
-        self.changes.flush(self.tables, wtxn)
+        self.changes.flush(self.tables, wtxn)?;
+        self.forget_people(wtxn)
     }
 
     fn place(&mut self, placed: &MessagePlaced) {
@@ -108,13 +122,13 @@ impl<'t> Batch<'t> {
         let raw = threads::first_16(&message.raw_digest);
         tables.of(Table::RawDigests).put(wtxn, &raw, &key)?;
         let content = threads::first_16(&message.content_digest);
-        let identity = [ingested.id.0.0.to_be_bytes(), content].concat();
+        let identity = [ingested.id.0.0.to_be_bytes(), content, raw].concat();
         tables.of(Table::Identities).put(wtxn, &key, &identity)?;
         tables.of(Table::Dates).put(wtxn, &key, &message.date_ms.to_be_bytes())?;
         tables.of(Table::ByDate).put(wtxn, &by_date_key(message.date_ms, ordinal.0), &[])?;
         let size = ranges::clamp(message.raw_bytes).to_be_bytes();
         tables.of(Table::BySize).put(wtxn, &[size, key].concat(), &[])?;
-        threads::join(tables, wtxn, ordinal.0, message)?;
+        threads::add(tables, wtxn, ordinal.0, message)?;
         self.people(wtxn, counters, &prepared)?;
         self.facets(ingested, &prepared);
         Ok(())
@@ -126,30 +140,9 @@ impl<'t> Batch<'t> {
         counters: &mut Counters,
         prepared: &Prepared,
     ) -> Result<(), CatalogError> {
-        let ordinal = prepared.ordinal.0;
-        let mut file = |changes: &mut Changes, facet, domain, person: &Person| {
+        for (facet, person) in filing::people(prepared) {
             let number = people::number(self.tables, wtxn, person, &mut counters.next_person)?;
-            changes.add(facet, &number.to_be_bytes(), ordinal);
-            if let Some(reversed) = reversed_domain(&person.address) {
-                changes.add(domain, reversed.as_bytes(), ordinal);
-            }
-            Ok::<(), CatalogError>(())
-        };
-        for (facet, domain, list) in [
-            (Facet::From, Facet::FromDomain, &prepared.from),
-            (Facet::To, Facet::ToDomain, &prepared.to),
-            (Facet::Cc, Facet::ToDomain, &prepared.cc),
-            (Facet::Bcc, Facet::ToDomain, &prepared.bcc),
-        ] {
-            for person in list {
-                file(&mut self.changes, facet, domain, person)?;
-            }
-        }
-        for address in &prepared.delivered_to {
-            self.changes.add(Facet::DeliveredTo, address.as_bytes(), ordinal);
-            if let Some(reversed) = reversed_domain(address) {
-                self.changes.add(Facet::ToDomain, reversed.as_bytes(), ordinal);
-            }
+            self.changes.add(facet, &number.to_be_bytes(), prepared.ordinal.0);
         }
         Ok(())
     }
@@ -157,7 +150,6 @@ impl<'t> Batch<'t> {
     fn facets(&mut self, ingested: &MessageIngested, prepared: &Prepared) {
         let ordinal = prepared.ordinal.0;
         let changes = &mut self.changes;
-        changes.add(Facet::All, b"", ordinal);
         changes.add(Facet::Status, &[ingested.status as u8], ordinal);
         for placement in &ingested.placements {
             changes.add(Facet::Placement, &placement_value(placement), ordinal);
@@ -165,31 +157,8 @@ impl<'t> Batch<'t> {
         for label in &ingested.labels {
             changes.add(Facet::Label, label.as_bytes(), ordinal);
         }
-        for bit in (0..16).filter(|bit| prepared.flags & (1 << bit) != 0) {
-            changes.add(Facet::Flag, &[bit], ordinal);
+        for (facet, value) in filing::values(prepared) {
+            changes.add(facet, &value, ordinal);
         }
-        for attachment in &prepared.attachments {
-            if attachment.by_disposition {
-                changes.add(Facet::Flag, b"attachment", ordinal);
-            }
-            if attachment.by_mime_class {
-                changes.add(Facet::Flag, b"attachment_by_class", ordinal);
-            }
-            let class = AttachmentClass::of_mime(&attachment.effective_type);
-            changes.add(Facet::AttachmentClass, class.name().as_bytes(), ordinal);
-            changes.add(Facet::AttachmentType, attachment.effective_type.as_bytes(), ordinal);
-            if !attachment.filename.is_empty() {
-                let name = crate::query::fold_name(&attachment.filename);
-                changes.add(Facet::Filename, name.as_bytes(), ordinal);
-            }
-        }
-        if let Some(list) = &prepared.list_id {
-            changes.add(Facet::List, list.as_bytes(), ordinal);
-        }
-        if let Some(language) = &prepared.language {
-            changes.add(Facet::Language, language.as_bytes(), ordinal);
-        }
-        changes.add(Facet::Kind, &[prepared.kind as u8], ordinal);
-        ranges::file(changes, prepared.date_ms, prepared.raw_bytes, ordinal);
     }
 }

@@ -58,6 +58,8 @@ pub enum Facet {
     Filename = 20,
     /// Size class, u32: 16 classes between neighbouring powers of two ([`super::ranges`]).
     SizeClass = 21,
+    /// Person number: Reply-To.
+    ReplyTo = 22,
 }
 
 /// Bytes of a value before the rest becomes a digest: LMDB keys end at 511 bytes.
@@ -107,7 +109,11 @@ impl Changes {
 
     /// Removes many messages from a value.
     pub(super) fn remove_all(&mut self, facet: Facet, value: &[u8], ordinals: &RoaringBitmap) {
-        let key = value_key(facet, value);
+        self.remove_from(value_key(facet, value), ordinals);
+    }
+
+    /// Removes many messages from the value with this key ([`keys`]).
+    pub(super) fn remove_from(&mut self, key: Vec<u8>, ordinals: &RoaringBitmap) {
         if let Some(added) = self.added.get_mut(&key) {
             *added -= ordinals;
         }
@@ -166,6 +172,23 @@ fn merge(
 
 fn decode(bytes: &[u8]) -> Result<RoaringBitmap, CatalogError> {
     RoaringBitmap::deserialize_from(bytes).map_err(|_| CatalogError::Damaged("bitmap"))
+}
+
+/// Keys of all values of a facet, without the chunk.
+pub(super) fn keys(
+    tables: &Tables,
+    rtxn: &RoTxn<'_, WithoutTls>,
+    facet: Facet,
+) -> Result<Vec<Vec<u8>>, CatalogError> {
+    let mut keys: Vec<Vec<u8>> = Vec::new();
+    for item in tables.of(Table::Bitmaps).prefix_iter(rtxn, &[facet as u8])? {
+        let (at, _) = item?;
+        let key = &at[..at.len().saturating_sub(2)];
+        if keys.last().is_none_or(|last| last != key) {
+            keys.push(key.to_vec());
+        }
+    }
+    Ok(keys)
 }
 
 /// All messages with a value.

@@ -81,6 +81,13 @@ impl BlockWriter {
         if self.encoded.is_empty() {
             return Ok(());
         }
+        let block = compress::compress(&self.joined(), Effort::Usual)
+            .map_err(|_| CatalogError::Damaged("compress"))?;
+        tables.of(Table::Blocks).put(wtxn, &self.first.to_be_bytes(), &block)?;
+        Ok(())
+    }
+
+    fn joined(&self) -> Vec<u8> {
         let mut plain = Vec::with_capacity(1 + 4 * self.encoded.len() + self.bytes);
         plain.push(self.encoded.len() as u8);
         let mut end = 0_u32;
@@ -91,11 +98,36 @@ impl BlockWriter {
         for bytes in &self.encoded {
             plain.extend_from_slice(bytes);
         }
-        let block = compress::compress(&plain, Effort::Usual)
-            .map_err(|_| CatalogError::Damaged("compress"))?;
-        tables.of(Table::Blocks).put(wtxn, &self.first.to_be_bytes(), &block)?;
-        Ok(())
+        plain
     }
+}
+
+/// Takes a message out of its block; its place stays, empty, so that its neighbours keep theirs.
+/// A block of empty places goes whole. No writer may hold the block open.
+pub(super) fn erase(
+    tables: &Tables,
+    wtxn: &mut RwTxn<'_>,
+    ordinal: Ordinal,
+) -> Result<(), CatalogError> {
+    let blocks = tables.of(Table::Blocks);
+    let Some((key, block)) = blocks.get_lower_than_or_equal_to(wtxn, &ordinal.0.to_be_bytes())?
+    else {
+        return Ok(());
+    };
+    let first = from_be_u32(key).ok_or(CatalogError::Damaged("block key"))?;
+    let plain = open(block)?;
+    let mut left = BlockWriter { first, ..BlockWriter::default() };
+    for at in 0..count(&plain) {
+        let bytes = entry(&plain, at).ok_or(CatalogError::Damaged("block"))?;
+        let kept = if first + at as u32 == ordinal.0 { &[][..] } else { bytes };
+        left.bytes += kept.len();
+        left.encoded.push(kept.to_vec());
+    }
+    if left.bytes == 0 {
+        blocks.delete(wtxn, &first.to_be_bytes())?;
+        return Ok(());
+    }
+    left.flush(tables, wtxn)
 }
 
 /// One opened block, so that neighbours in a result list share the decompression.
@@ -127,7 +159,8 @@ impl BlockReader {
             self.first = from_be_u32(key).ok_or(CatalogError::Damaged("block key"))?;
             self.plain = open(block)?;
         }
-        let Some(bytes) = entry(&self.plain, (ordinal.0 - self.first) as usize) else {
+        let at = (ordinal.0 - self.first) as usize;
+        let Some(bytes) = entry(&self.plain, at).filter(|bytes| !bytes.is_empty()) else {
             return Ok(None);
         };
         codec::decode(bytes).map(Some).ok_or(CatalogError::Damaged("prepared message"))

@@ -1,5 +1,6 @@
 //! Canonical text of the catalog: equal for equal content, whatever the pages look like.
 
+use std::collections::HashMap;
 use std::io::Write;
 
 use heed::{RoTxn, WithoutTls};
@@ -7,6 +8,7 @@ use roaring::RoaringBitmap;
 
 use super::CatalogError;
 use super::blocks::BlockReader;
+use super::erase::OF_PEOPLE;
 use super::prepared::Prepared;
 use super::tables::{Table, Tables, from_be_u32};
 use crate::ids::Ordinal;
@@ -20,7 +22,23 @@ pub(super) fn write(
     for table in Table::ALL {
         match table {
             Table::Blocks => messages(tables, rtxn, out)?,
-            Table::Bitmaps | Table::Threads => {
+            Table::Bitmaps => bitmaps(tables, rtxn, out)?,
+            // Numbers of people depend on messages that are erased since: names stand for them.
+            Table::PersonTexts => {}
+            Table::People => {
+                for item in tables.of(table).iter(rtxn)? {
+                    writeln!(out, "people {}", item?.0.escape_ascii())?;
+                }
+            }
+            Table::Meta => {
+                for item in tables.of(table).iter(rtxn)? {
+                    let (key, value) = item?;
+                    if key != b"next_person" {
+                        writeln!(out, "meta {} {}", key.escape_ascii(), value.escape_ascii())?;
+                    }
+                }
+            }
+            Table::Threads => {
                 for item in tables.of(table).iter(rtxn)? {
                     let (key, value) = item?;
                     let bitmap = RoaringBitmap::deserialize_from(value)
@@ -44,6 +62,43 @@ pub(super) fn write(
     Ok(())
 }
 
+/// Bitmaps, those of people under the people's names.
+fn bitmaps(
+    tables: &Tables,
+    rtxn: &RoTxn<'_, WithoutTls>,
+    out: &mut dyn Write,
+) -> Result<(), CatalogError> {
+    let mut people = HashMap::new();
+    for item in tables.of(Table::People).iter(rtxn)? {
+        let (person, number) = item?;
+        people.insert(number.to_vec(), person.escape_ascii().to_string());
+    }
+    let mut of_people = Vec::new();
+    for item in tables.of(Table::Bitmaps).iter(rtxn)? {
+        let (key, value) = item?;
+        let bitmap =
+            RoaringBitmap::deserialize_from(value).map_err(|_| CatalogError::Damaged("bitmap"))?;
+        let mut line = String::new();
+        for ordinal in bitmap {
+            line.push_str(&format!(" {ordinal}"));
+        }
+        let number = key.get(1..5).filter(|_| OF_PEOPLE.iter().any(|f| *f as u8 == key[0]));
+        match number {
+            Some(number) => {
+                let person = people.get(number).ok_or(CatalogError::Damaged("person"))?;
+                let (facet, chunk) = (key[0], key[5..].escape_ascii());
+                of_people.push(format!("bitmaps of person {facet} {person} {chunk}{line}"));
+            }
+            None => writeln!(out, "bitmaps {}{line}", key.escape_ascii())?,
+        }
+    }
+    of_people.sort();
+    for line in of_people {
+        writeln!(out, "{line}")?;
+    }
+    Ok(())
+}
+
 /// Where blocks end depends on how commits fell, so messages are written, not blocks.
 fn messages(
     tables: &Tables,
@@ -61,7 +116,11 @@ fn messages(
     Ok(())
 }
 
-fn message(prepared: &Prepared, out: &mut dyn Write) -> Result<(), CatalogError> {
+/// Writes everything a message's row holds.
+pub(in crate::projections) fn message(
+    prepared: &Prepared,
+    out: &mut dyn Write,
+) -> Result<(), CatalogError> {
     // Taken apart whole: a new field does not compile until someone decides about it here.
     let Prepared {
         ordinal,

@@ -9,8 +9,12 @@ pub mod bitmaps;
 mod blocks;
 mod check;
 mod dump;
+mod erase;
+mod filing;
+mod holds;
 pub mod people;
 pub mod prepared;
+mod purge;
 mod ranges;
 pub mod tables;
 pub mod threads;
@@ -22,7 +26,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use heed::{CompactionOption, Env, EnvFlags, EnvOpenOptions, RoTxn, RwTxn, WithoutTls};
+use roaring::RoaringBitmap;
 
+pub(super) use self::dump::message as write_prepared;
 use self::people::PeopleText;
 use self::tables::{Table, Tables, from_be_u32};
 pub use self::view::CatalogView;
@@ -42,7 +48,7 @@ const FREE_TENTHS_KEPT: usize = 9;
 const CLOSING_WAIT: Duration = Duration::from_secs(10);
 
 /// Part of the generation's name: changes whenever stored shapes or derivation rules change.
-pub const FINGERPRINT: u32 = 1;
+pub const FINGERPRINT: u32 = 2;
 
 /// Failure of the catalog.
 #[derive(Debug, thiserror::Error)]
@@ -77,6 +83,8 @@ pub(crate) struct Counters {
     pub(crate) next_person: u32,
     /// The owner's addresses.
     pub(crate) own_addresses: Vec<String>,
+    /// Ordinals of messages that were erased: whatever later events say of them is passed over.
+    pub(crate) erased: RoaringBitmap,
 }
 
 impl Counters {
@@ -96,20 +104,29 @@ impl Counters {
             Some(bytes) => codec::decode(bytes).ok_or(CatalogError::Damaged("own addresses"))?,
             None => Vec::new(),
         };
+        let erased = match meta.get(rtxn, b"erased")? {
+            Some(bytes) => RoaringBitmap::deserialize_from(bytes)
+                .map_err(|_| CatalogError::Damaged("erased ordinals"))?,
+            None => RoaringBitmap::new(),
+        };
         Ok(Self {
             checkpoint,
             next_ordinal: number("next_ordinal")?,
             next_person: number("next_person")?,
             own_addresses,
+            erased,
         })
     }
 
     fn store(&self, tables: &Tables, wtxn: &mut RwTxn<'_>) -> Result<(), CatalogError> {
-        let Self { checkpoint, next_ordinal, next_person, own_addresses } = self;
+        let Self { checkpoint, next_ordinal, next_person, own_addresses, erased } = self;
+        let mut erased_bytes = Vec::with_capacity(erased.serialized_size());
+        erased.serialize_into(&mut erased_bytes)?;
         let meta = tables.of(Table::Meta);
         meta.put(wtxn, b"checkpoint", &checkpoint.0.to_be_bytes())?;
         meta.put(wtxn, b"next_ordinal", &next_ordinal.to_be_bytes())?;
         meta.put(wtxn, b"next_person", &next_person.to_be_bytes())?;
+        meta.put(wtxn, b"erased", &erased_bytes)?;
         Ok(meta.put(wtxn, b"own_addresses", &codec::encode(own_addresses))?)
     }
 }
@@ -179,7 +196,12 @@ impl Catalog {
     /// # Errors
     /// [`CatalogError`]; nothing of it is then applied.
     pub(super) fn commit(&mut self, writing: Writing) -> Result<(), CatalogError> {
+        let erased_before = self.counters.erased.len();
         self.counters = writing.finish()?;
+        if self.counters.erased.len() != erased_before {
+            // Texts of people who are forgotten must not stay in memory.
+            self.people = Arc::default();
+        }
         Ok(())
     }
 

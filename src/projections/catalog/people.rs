@@ -35,16 +35,37 @@ pub(super) fn number(
     person: &Person,
     next: &mut u32,
 ) -> Result<u32, CatalogError> {
-    let key = key(person);
-    if let Some(known) = tables.of(Table::People).get(wtxn, &key)?.and_then(from_be_u32) {
+    if let Some(known) = known(tables, wtxn, person)? {
         return Ok(known);
     }
+    let key = key(person);
     let number = *next;
     *next += 1;
     tables.of(Table::People).put(wtxn, &key, &number.to_be_bytes())?;
     let text = [fold(&person.address).as_bytes(), &[0], fold(&person.name).as_bytes()].concat();
     tables.of(Table::PersonTexts).put(wtxn, &number.to_be_bytes(), &text)?;
     Ok(number)
+}
+
+/// Number of a person who has one.
+pub(super) fn known(
+    tables: &Tables,
+    rtxn: &RoTxn<'_, WithoutTls>,
+    person: &Person,
+) -> Result<Option<u32>, CatalogError> {
+    Ok(tables.of(Table::People).get(rtxn, &key(person))?.and_then(from_be_u32))
+}
+
+/// Forgets a person; the number is not used again.
+pub(super) fn forget(
+    tables: &Tables,
+    wtxn: &mut RwTxn<'_>,
+    number: u32,
+    person: &Person,
+) -> Result<(), CatalogError> {
+    tables.of(Table::People).delete(wtxn, &key(person))?;
+    tables.of(Table::PersonTexts).delete(wtxn, &number.to_be_bytes())?;
+    Ok(())
 }
 
 /// Numbers of everyone with an address, whatever the name.
@@ -74,6 +95,15 @@ struct Joined {
     text: Vec<u8>,
     /// End of each person's text; the index is the person's number.
     ends: Vec<usize>,
+}
+
+impl Joined {
+    fn leave_empty(&mut self, until: u32) {
+        let end = self.text.len();
+        while self.ends.len() < until as usize {
+            self.ends.push(end);
+        }
+    }
 }
 
 impl PeopleText {
@@ -121,13 +151,17 @@ impl PeopleText {
         let start = (joined.ends.len() as u32).to_be_bytes();
         let range = (std::ops::Bound::Included(&start[..]), std::ops::Bound::Unbounded);
         for item in tables.of(Table::PersonTexts).range(rtxn, &range)? {
-            let (_, text) = item?;
+            let (number, text) = item?;
+            let number = from_be_u32(number).ok_or(CatalogError::Damaged("person"))?;
+            // Numbers of forgotten people keep an empty place.
+            joined.leave_empty(number);
             joined.text.extend_from_slice(text);
             // A byte no folded text holds keeps a match from spanning two people.
             joined.text.push(1);
             let end = joined.text.len();
             joined.ends.push(end);
         }
+        joined.leave_empty(count);
         Ok(())
     }
 }

@@ -10,17 +10,19 @@ use heed::{RoTxn, WithoutTls};
 use roaring::RoaringBitmap;
 
 use super::CatalogError;
-use super::bitmaps::{Changes, Facet, of_range, ordered_i32};
+use super::bitmaps::{Facet, of_range, ordered_i32};
 use super::tables::{Table, Tables, by_date_key, from_by_date_key};
 
 const DAY_MS: i64 = 86_400_000;
 
-/// Files a message under its date and size.
-pub(super) fn file(changes: &mut Changes, date_ms: i64, bytes: u64, ordinal: u32) {
+/// Values of a message's date and size.
+pub(super) fn values(date_ms: i64, bytes: u64) -> [(Facet, Vec<u8>); 3] {
     let day = day_of(date_ms);
-    changes.add(Facet::Day, &ordered_i32(day), ordinal);
-    changes.add(Facet::Month, &ordered_i32(month_of_day(day)), ordinal);
-    changes.add(Facet::SizeClass, &size_class(clamp(bytes)).to_be_bytes(), ordinal);
+    [
+        (Facet::Day, ordered_i32(day).to_vec()),
+        (Facet::Month, ordered_i32(month_of_day(day)).to_vec()),
+        (Facet::SizeClass, size_class(clamp(bytes)).to_be_bytes().to_vec()),
+    ]
 }
 
 /// Raw sizes are filed as u32; no message is that large.

@@ -7,16 +7,18 @@
 //! | `bitmaps` | facet u8 ‖ value ‖ chunk u16 | roaring bitmap of `ordinal & 0xffff` ([`super::bitmaps`]) |
 //! | `message_ids` | SHA-256\[..16\] of a Message-ID | thread and holders ([`super::threads`]) |
 //! | `raw_digests` | SHA-256\[..16\] of raw bytes | ordinal u32 |
-//! | `identities` | ordinal u32 | ULID u128 ‖ SHA-256\[..16\] of the content |
+//! | `identities` | ordinal u32 | ULID u128 ‖ SHA-256\[..16\] of the content ‖ of the raw bytes |
 //! | `ids` | ULID u128 | ordinal u32 |
 //! | `threads` | thread number u32 | roaring bitmap of its messages |
 //! | `thread_of` | ordinal u32 | thread number u32 |
+//! | `links` | ordinal u32 | keys in `message_ids`: of its own identifier, then of those it refers to |
 //! | `merged` | thread number u32 | the thread it went into, u32 |
 //! | `dates` | ordinal u32 | message date i64 |
 //! | `by_date` | message date i64 (sign flipped) ‖ ordinal u32 | nothing |
 //! | `by_size` | raw size u32 ‖ ordinal u32 | nothing |
 //! | `people` | address ‖ 0 ‖ name (cut at 480 bytes with a digest) | person number u32 |
 //! | `person_texts` | person number u32 | folded address ‖ 0 ‖ folded name |
+//! | `holds` | hold ULID u128 | the messages it names and its reason ([`super::holds`]) |
 //!
 //! A thread's number is the lowest ordinal in it. A person is one pair of name and address.
 
@@ -42,11 +44,13 @@ pub enum Table {
     BySize,
     People,
     PersonTexts,
+    Links,
+    Holds,
 }
 
 impl Table {
     /// Every table.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 17] = [
         Self::Meta,
         Self::Blocks,
         Self::Bitmaps,
@@ -62,6 +66,8 @@ impl Table {
         Self::BySize,
         Self::People,
         Self::PersonTexts,
+        Self::Links,
+        Self::Holds,
     ];
 
     /// Name in the environment and in dumps.
@@ -83,6 +89,8 @@ impl Table {
             Self::BySize => "by_size",
             Self::People => "people",
             Self::PersonTexts => "person_texts",
+            Self::Links => "links",
+            Self::Holds => "holds",
         }
     }
 }

@@ -9,6 +9,8 @@
 //! message_ids value = thread u32 BE ‖ holder ordinals u32 BE …   (no holder: only referenced)
 //! ```
 
+use std::collections::BTreeSet;
+
 use heed::{RoTxn, RwTxn, WithoutTls};
 use roaring::RoaringBitmap;
 use sha2::{Digest as _, Sha256};
@@ -82,26 +84,76 @@ fn survivor(
     Ok(thread)
 }
 
-/// Joins a message to its thread, merging threads that it connects.
-pub(super) fn join(
+/// Joins a new message to its thread and keeps what links it.
+pub(super) fn add(
     tables: &Tables,
     wtxn: &mut RwTxn<'_>,
     ordinal: u32,
     message: &Message,
 ) -> Result<(), CatalogError> {
     let own = id_key(&message.message_id);
-    let mut others: Vec<[u8; 16]> = Vec::new();
+    let mut links = vec![own];
     for id in message.in_reply_to.iter().chain(message.references.iter().rev().take(REFERENCES_MAX))
     {
         let key = id_key(id);
-        if key != own && !others.contains(&key) {
-            others.push(key);
+        if !links.contains(&key) {
+            links.push(key);
         }
     }
+    tables.of(Table::Links).put(wtxn, &ordinal.to_be_bytes(), links.as_flattened())?;
+    join(tables, wtxn, ordinal, &links)
+}
+
+/// Takes messages out of their threads. What is left of each is joined anew, in order: it may fall
+/// apart where a message that is gone held it together.
+pub(super) fn erase(
+    tables: &Tables,
+    wtxn: &mut RwTxn<'_>,
+    gone: &RoaringBitmap,
+) -> Result<(), CatalogError> {
+    let mut touched = BTreeSet::new();
+    for ordinal in gone {
+        touched.extend(of_message(tables, wtxn, ordinal)?);
+    }
+    for thread in touched {
+        let members = load(tables, wtxn, thread)?;
+        let mut left = Vec::new();
+        for member in &members {
+            let key = member.to_be_bytes();
+            let links = tables.of(Table::Links).get(wtxn, &key)?.unwrap_or_default();
+            let links: Vec<[u8; 16]> = links.as_chunks().0.to_vec();
+            for link in &links {
+                tables.of(Table::MessageIds).delete(wtxn, link)?;
+            }
+            tables.of(Table::ThreadOf).delete(wtxn, &key)?;
+            tables.of(Table::Merged).delete(wtxn, &key)?;
+            if gone.contains(member) {
+                tables.of(Table::Links).delete(wtxn, &key)?;
+            } else {
+                left.push((member, links));
+            }
+        }
+        tables.of(Table::Threads).delete(wtxn, &thread.to_be_bytes())?;
+        for (member, links) in left {
+            join(tables, wtxn, member, &links)?;
+        }
+    }
+    Ok(())
+}
+
+/// Joins a message to its thread by its own identifier and those it refers to, merging threads
+/// that it connects.
+fn join(
+    tables: &Tables,
+    wtxn: &mut RwTxn<'_>,
+    ordinal: u32,
+    links: &[[u8; 16]],
+) -> Result<(), CatalogError> {
+    let (own, others) = links.split_first().ok_or(CatalogError::Damaged("links"))?;
     let ids = tables.of(Table::MessageIds);
     let mut thread = ordinal;
     let mut connected: Vec<u32> = Vec::new();
-    for key in std::iter::once(&own).chain(&others) {
+    for key in links {
         if let Some(known) = ids.get(wtxn, key)?.and_then(|v| parse(v).0) {
             let known = survivor(tables, wtxn, known)?;
             if !connected.contains(&known) {
@@ -123,10 +175,10 @@ pub(super) fn join(
     }
     store(tables, wtxn, thread, &members)?;
     put_u32(tables, wtxn, Table::ThreadOf, ordinal, thread)?;
-    let (_, mut carriers) = ids.get(wtxn, &own)?.map(parse).unwrap_or_default();
+    let (_, mut carriers) = ids.get(wtxn, own)?.map(parse).unwrap_or_default();
     carriers.push(ordinal);
-    put_id(tables, wtxn, &own, thread, &carriers)?;
-    for key in &others {
+    put_id(tables, wtxn, own, thread, &carriers)?;
+    for key in others {
         if ids.get(wtxn, key)?.is_none() {
             put_id(tables, wtxn, key, thread, &[])?;
         }

@@ -16,7 +16,7 @@ use super::people::{self, PeopleText};
 use super::prepared::Prepared;
 use super::tables::{Table, Tables, from_be_u32, from_by_date_key};
 use super::{CatalogError, Counters, ranges, threads};
-use crate::events::event::Placement;
+use crate::events::event::{HoldSet, Placement};
 use crate::ids::{MessageId, Ordinal, Seq};
 
 type Txn = RoTxn<'static, WithoutTls>;
@@ -94,6 +94,20 @@ impl CatalogView {
     #[must_use]
     pub fn next_ordinal(&self) -> Ordinal {
         Ordinal(self.counters.next_ordinal)
+    }
+
+    /// Ordinals of messages that were erased.
+    #[must_use]
+    pub fn erased(&self) -> &RoaringBitmap {
+        &self.counters.erased
+    }
+
+    /// All holds, oldest first, each with the messages of the threads it covers.
+    ///
+    /// # Errors
+    /// [`CatalogError`].
+    pub fn holds(&self) -> Result<Vec<(HoldSet, RoaringBitmap)>, CatalogError> {
+        self.read(super::holds::all)
     }
 
     /// The owner's addresses.
@@ -288,6 +302,20 @@ impl CatalogView {
         })
     }
 
+    /// First halves of the digests of a message's content and of its raw bytes.
+    ///
+    /// # Errors
+    /// [`CatalogError`].
+    pub fn digests(&self, ordinal: Ordinal) -> Result<Option<[[u8; 16]; 2]>, CatalogError> {
+        self.read(|tables, txn| {
+            let value = tables.of(Table::Identities).get(txn, &ordinal.0.to_be_bytes())?;
+            Ok(value.and_then(|v| match v.as_chunks::<16>() {
+                ([_, content, raw], []) => Some([*content, *raw]),
+                _ => None,
+            }))
+        })
+    }
+
     /// First half of a message's content digest.
     ///
     /// # Errors
@@ -330,6 +358,25 @@ impl CatalogView {
                 found.extend(blocks.get(tables, txn, ordinal)?);
             }
             Ok(found)
+        })
+    }
+
+    /// Hands every message to `take`, in order. Walks the whole catalog.
+    ///
+    /// # Errors
+    /// [`CatalogError`].
+    pub fn each_prepared(
+        &self,
+        mut take: impl FnMut(&Prepared) -> Result<(), CatalogError>,
+    ) -> Result<(), CatalogError> {
+        self.read(|tables, txn| {
+            let mut blocks = BlockReader::default();
+            for item in tables.of(Table::Dates).iter(txn)? {
+                let ordinal = from_be_u32(item?.0).ok_or(CatalogError::Damaged("ordinal"))?;
+                let prepared = blocks.get(tables, txn, Ordinal(ordinal))?;
+                take(&prepared.ok_or(CatalogError::Damaged("a message is missing"))?)?;
+            }
+            Ok(())
         })
     }
 
@@ -422,9 +469,9 @@ fn identity(
 ) -> Result<Option<(MessageId, [u8; 16])>, CatalogError> {
     let value = tables.of(Table::Identities).get(txn, &ordinal.0.to_be_bytes())?;
     Ok(value.and_then(|bytes| {
-        let (id, content) = bytes.split_first_chunk::<16>()?;
+        let (id, rest) = bytes.split_first_chunk::<16>()?;
         let id = MessageId::from_bits(u128::from_be_bytes(*id));
-        Some((id, content.try_into().ok()?))
+        Some((id, *rest.first_chunk()?))
     }))
 }
 

@@ -5,9 +5,10 @@
 
 use std::path::Path;
 
+use roaring::RoaringBitmap;
 use tantivy::indexer::{IndexWriterOptions, LogMergePolicy};
 use tantivy::tokenizer::TextAnalyzer;
-use tantivy::{Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, Searcher};
+use tantivy::{Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, Searcher, Term};
 
 use super::TextError;
 use super::directory::UnsyncedDirectory;
@@ -86,6 +87,50 @@ impl TextIndex {
         let document = schema::document(&self.fields, ordinal, message);
         self.writer()?.add_document(document)?;
         Ok(())
+    }
+
+    /// Takes messages out; seen until [`TextIndex::commit`]. Their bytes stay in segments until
+    /// [`TextIndex::purge`].
+    ///
+    /// # Errors
+    /// [`TextError`].
+    pub fn erase(&mut self, ordinals: &RoaringBitmap) -> Result<(), TextError> {
+        let field = self.fields.ordinal;
+        let writer = self.writer()?;
+        for ordinal in ordinals {
+            writer.delete_term(Term::from_field_u64(field, u64::from(ordinal)));
+        }
+        Ok(())
+    }
+
+    /// Rewrites every segment that holds documents taken out, and tells how many there were. Files
+    /// of the old ones go when no reader holds them any more ([`TextIndex::collect_garbage`]).
+    ///
+    /// # Errors
+    /// [`TextError`]; the index stays readable.
+    pub fn purge(&mut self) -> Result<u64, TextError> {
+        // A merge on its way may bring documents back that were taken out meanwhile.
+        self.close_writer()?;
+        let metas = self.index.searchable_segment_metas()?;
+        let dirty: Vec<_> = metas.iter().filter(|meta| meta.has_deletes()).collect();
+        let dropped = dirty.iter().map(|meta| u64::from(meta.num_deleted_docs())).sum();
+        let ids: Vec<_> = dirty.iter().map(|meta| meta.id()).collect();
+        drop(metas);
+        if !ids.is_empty() {
+            self.writer()?.merge(&ids).wait()?;
+        }
+        self.close_writer()?;
+        self.reader.reload()?;
+        Ok(dropped)
+    }
+
+    /// Removes files of segments that nobody reads any more.
+    ///
+    /// # Errors
+    /// [`TextError`].
+    pub fn collect_garbage(&mut self) -> Result<(), TextError> {
+        self.writer()?.garbage_collect_files().wait()?;
+        self.close_writer()
     }
 
     fn writer(&mut self) -> Result<&mut IndexWriter, TextError> {

@@ -11,6 +11,7 @@ mod index;
 pub mod query;
 pub mod schema;
 pub mod stem;
+mod terms;
 mod tokenizer;
 
 pub use index::{TextIndex, TextReader};

@@ -1,0 +1,104 @@
+//! `postrider receipt`.
+
+use std::fmt::Write as _;
+
+use crate::app::ReceiptOut;
+use crate::config::Config;
+use crate::events::receipt::ErasureState;
+use crate::http::wire_lifecycle::Receipts;
+
+use super::access::Access;
+use super::args::{Receipt, ReceiptWhat};
+use super::failure::{Exit, Failure};
+use super::output::Output;
+use super::safe;
+
+/// Lists receipts, or shows one.
+pub(super) async fn run(config: Config, args: Receipt, out: Output) -> Result<Exit, Failure> {
+    let access = Access::find(config).await?;
+    let found = match (&access, &args.what) {
+        (Access::Here(postrider), ReceiptWhat::List) => {
+            postrider.erasures().await.map_err(Failure::from)
+        }
+        (Access::Server(client), ReceiptWhat::List) => {
+            client.get::<Receipts>("/v1/admin/receipts").await.map(|all| all.receipts)
+        }
+        (Access::Here(postrider), ReceiptWhat::Show { receipt }) => {
+            postrider.erasure(*receipt).await.map(|one| vec![one]).map_err(Failure::from)
+        }
+        (Access::Server(client), ReceiptWhat::Show { receipt }) => {
+            client.get(&format!("/v1/receipts/{receipt}")).await.map(|one| vec![one])
+        }
+    };
+    access.close().await;
+    tell(&found?, out)
+}
+
+/// Prints receipts; a probe that found something is a failure.
+pub(super) fn tell(receipts: &[ReceiptOut], out: Output) -> Result<Exit, Failure> {
+    if out.json {
+        match receipts {
+            [one] => out.value(one)?,
+            many => out.value(&Receipts { receipts: many.to_vec() })?,
+        }
+    } else {
+        let texts: Vec<String> = receipts.iter().map(for_people).collect();
+        let empty = "no receipt: nothing was erased yet\n";
+        out.text(if texts.is_empty() { empty } else { "" })?;
+        out.text(&texts.join("\n"))?;
+    }
+    let failed = receipts.iter().any(|receipt| receipt.status == ErasureState::Failed);
+    Ok(if failed { Exit::Partly } else { Exit::Fine })
+}
+
+fn for_people(receipt: &ReceiptOut) -> String {
+    let mut text = String::new();
+    let status = match receipt.status {
+        ErasureState::Erased => "erased; its bytes are not off the disk yet",
+        ErasureState::Completed => "completed",
+        ErasureState::CompletedWithHolds => "completed; held messages stayed",
+        ErasureState::Failed => "FAILED: something was found after the purge",
+    };
+    let _ = writeln!(text, "{}  {status}", receipt.receipt_id);
+    let _ = writeln!(
+        text,
+        "  {} messages, {} attachments, {} bytes of {}",
+        receipt.messages_deleted,
+        receipt.attachments_deleted,
+        receipt.raw_bytes_deleted,
+        receipt.identity_id
+    );
+    let when = |at: &Option<String>| at.clone().unwrap_or_else(|| "not yet".to_owned());
+    let _ = writeln!(
+        text,
+        "  asked {}, erased {}, purged {}",
+        receipt.requested_at,
+        when(&receipt.erased_at),
+        when(&receipt.purged_at)
+    );
+    if receipt.remembered {
+        text.push_str("  remembered: refused when imported again\n");
+    }
+    for held in &receipt.held {
+        let reason = safe::line(&held.reason);
+        let _ = writeln!(
+            text,
+            "  held: {} messages of {} by {} ({reason})",
+            held.messages, held.thread_id, held.hold_id
+        );
+    }
+    if let Some(probe) = &receipt.probe {
+        let _ = writeln!(
+            text,
+            "  probes: {} hits by search, {} keys, {} places on disk ({} words looked for in {} \
+             files, {} bytes)",
+            probe.keyword_hits + probe.semantic_hits,
+            probe.key_hits,
+            probe.byte_hits,
+            probe.byte_tokens,
+            probe.files,
+            probe.bytes
+        );
+    }
+    text
+}
