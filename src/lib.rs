@@ -7,6 +7,7 @@ pub mod cli;
 pub mod clock;
 pub mod compress;
 pub mod config;
+pub mod crash_point;
 pub mod events;
 pub mod http;
 pub mod ids;

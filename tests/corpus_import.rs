@@ -13,6 +13,7 @@ use postrider::app::{Account, Postrider};
 use postrider::mail::message::DefectKind;
 use postrider::mail::sources::{Item, Options, plan};
 use postrider::mail::{ReadHints, read};
+use postrider::projections::build::Parts;
 
 /// Fewest messages that must be found, with the whole archive and of its list `divunal-list`.
 const TORTURE_MIN: u64 = 2_200;
@@ -31,7 +32,7 @@ async fn check(name: &str, path: PathBuf) -> Account {
     let (postrider, account) = support::imported(dir.path(), path.clone()).await;
     report(name, &account, &path);
     let live = dump(&postrider).await;
-    postrider.rebuild("main", Arc::new(|_| ())).await.expect("rebuilt");
+    postrider.rebuild("main", Parts::All, Arc::default()).await.expect("rebuilt");
     assert!(dump(&postrider).await == live, "{name}: live and rebuilt differ");
     let again = postrider.import("main", &[path], Default::default()).await.expect("imports");
     assert_eq!((again.read, again.stored, again.failed), (account.read, 0, account.failed));

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use postrider::app::{ImportOptions, ImportProgress, Postrider};
 use postrider::config::Config;
+use postrider::projections::build::Parts;
 use postrider::search::SearchRequest;
 
 const CHILD: &str = "POSTRIDER_CRASH_CHILD";
@@ -156,7 +157,7 @@ async fn check(dir: &Path, acknowledged: u64, round: u64) -> u64 {
         assert!(raw.starts_with(b"From: Ada"), "round {round}");
     }
     let live = dump(&postrider).await;
-    postrider.rebuild("main", Arc::new(|_| ())).await.expect("rebuilt");
+    postrider.rebuild("main", Parts::All, Arc::default()).await.expect("rebuilt");
     assert!(dump(&postrider).await == live, "round {round}: live and rebuilt differ");
     postrider.close().await;
     found.total

@@ -19,10 +19,10 @@ use source::{
 /// Folders of `src` from bottom to top. A folder imports from lower rows only: not from its own
 /// row, not from above. A row may name all that its folders import, where that is less.
 const LAYERS: [(&[&str], Option<&[&str]>); 11] = [
-    (&["ids", "clock", "compress", "config", "attachment_class"], Some(&[])),
+    (&["ids", "clock", "compress", "crash_point", "config", "attachment_class"], Some(&[])),
     (&["mail", "query"], Some(&["ids", "attachment_class"])),
     // The truth knows nothing of how mail is read: its stored shapes are its own.
-    (&["events"], Some(&["ids", "clock", "compress"])),
+    (&["events"], Some(&["ids", "clock", "compress", "crash_point"])),
     (&["projections"], None),
     // Whoever writes does not search, and whoever searches does not pass through a queue.
     (&["search", "actors"], None),

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use postrider::app::Postrider;
 use postrider::config::Config;
+use postrider::projections::build::{Control, Parts};
 
 use crate::Fallible;
 use crate::results::{Figures, peak_rss_bytes, rounded};
@@ -21,7 +22,8 @@ pub(crate) fn run(data_dir: &Path, mailbox: &str) -> Fallible<Figures> {
         let postrider = Postrider::open(config).await?;
         let before = postrider.mailbox_status(mailbox).await?;
         let began = Instant::now();
-        postrider.rebuild(mailbox, Arc::new(|_| {})).await?;
+        let control = Control { unverified: true, ..Control::default() };
+        postrider.rebuild(mailbox, Parts::All, Arc::new(control)).await?;
         let seconds = began.elapsed().as_secs_f64();
         let after = postrider.mailbox_status(mailbox).await?;
         postrider.close().await;

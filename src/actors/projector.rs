@@ -15,7 +15,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 
 use super::admission::BytePermit;
 use crate::events::Log;
-use crate::ids::{MailboxNo, Seq};
+use crate::ids::MailboxNo;
+use crate::projections::build::Build;
 use crate::projections::set::{ProjectionSet, Purged, SetAside};
 use crate::projections::view::View;
 use crate::projections::{Applicable, ProjectionError};
@@ -62,22 +63,22 @@ pub enum Request {
     Flush,
     /// Time passed.
     Tick,
-    /// Build everything from zero; the sender hears the result.
-    Rebuild(Progress, oneshot::Sender<Result<(), String>>),
+    /// Let a build serve; the sender hears the result.
+    Swap(Box<Build>, oneshot::Sender<Result<(), String>>),
+    /// Let what served before the last swap serve again; the sender hears the result.
+    RollBack(oneshot::Sender<Result<(), String>>),
     /// Take the bytes of erased messages off the disk; the sender hears the result, and of the views
     /// whose readers still keep files.
     Purge(oneshot::Sender<Result<Purge, String>>),
-    /// Remove files of the text index that nobody reads any more.
-    CollectGarbage(oneshot::Sender<Result<(), String>>),
+    /// Remove files of the text index that nobody reads any more; the sender hears how many old
+    /// segments somebody still does.
+    CollectGarbage(oneshot::Sender<Result<u64, String>>),
     /// Commit, close and answer; nothing may be sent afterwards.
     Close(oneshot::Sender<()>),
 }
 
 /// What a purge took, and the views from before it.
 pub type Purge = (Purged, Vec<Weak<View>>);
-
-/// Hears positions reached.
-pub type Progress = Arc<dyn Fn(Seq) + Send + Sync>;
 
 /// See the module.
 pub struct Projector;
@@ -184,13 +185,14 @@ impl State {
         Ok((purged, before))
     }
 
-    async fn collect_garbage(&mut self) -> Result<(), ActorProcessingErr> {
+    async fn collect_garbage(&mut self) -> Result<u64, ActorProcessingErr> {
         if self.place.is_none() {
             self.place = self.writers.take().await;
         }
-        self.arguments.run(ProjectionSet::collect_garbage).await?;
+        let left = self.arguments.run(ProjectionSet::collect_garbage).await?;
         self.place = None;
-        self.publish().await
+        self.publish().await?;
+        Ok(left)
     }
 
     async fn commit(&mut self) -> Result<(), ActorProcessingErr> {
@@ -297,16 +299,25 @@ impl Actor for Projector {
             }
             Request::Flush => state.commit().await?,
             Request::Tick => state.tick(&myself).await?,
-            Request::Rebuild(progress, reply) => {
+            Request::Swap(build, reply) => {
                 let log = Arc::clone(&state.arguments.log);
-                let rebuilt = state
-                    .arguments
-                    .run(move |set| set.rebuild(&log, |seq| progress(seq)))
-                    .await
-                    .map_err(|e| e.to_string());
+                let swapped = state.arguments.run(move |set| set.swap(&log, *build)).await;
                 state.publish().await?;
                 // The caller may have gone.
-                let _ = reply.send(rebuilt);
+                let _ = reply.send(swapped.map_err(|e| e.to_string()));
+            }
+            Request::RollBack(reply) => {
+                let log = Arc::clone(&state.arguments.log);
+                // Finding nothing to go back to is an answer, not a failure of the projections.
+                let rolled = state.arguments.run(move |set| Ok(set.roll_back(&log))).await;
+                let rolled = match rolled {
+                    Ok(Ok(())) => Ok(()),
+                    Ok(Err(error @ ProjectionError::NothingToRollBack)) => Err(error.to_string()),
+                    Ok(Err(error)) => return Err(error.into()),
+                    Err(error) => Err(error.to_string()),
+                };
+                state.publish().await?;
+                let _ = reply.send(rolled);
             }
             Request::Purge(reply) => {
                 let purged = state.purge().await.map_err(|e| e.to_string());

@@ -10,6 +10,7 @@ use super::receipts::ReceiptOut;
 use super::{Error, Postrider, Selection, blocking};
 use crate::actors::erasure::{Doomed, Order, identifying};
 use crate::actors::mailbox::Request;
+use crate::crash_point;
 use crate::events::receipt::{Receipt, ScopeKind};
 use crate::events::registry::Identity;
 use crate::ids::{Ordinal, ReceiptId, Seq};
@@ -176,6 +177,7 @@ impl Postrider {
         let stored = receipt.clone();
         let log = Arc::clone(&self.inner.log);
         blocking(move || log.put_receipt(&stored)).await??;
+        crash_point::reach("erasure confirmed");
         self.purge_soon(identity);
         Ok(ReceiptOut::from(&receipt))
     }

@@ -91,6 +91,9 @@ pub enum Error {
     /// A rebuild failed; the old generation still serves.
     #[error("rebuild: {0}")]
     Rebuild(String),
+    /// It was stopped by whoever started it; nothing changed.
+    #[error("cancelled; the old indexes serve as before")]
+    Cancelled,
     /// A purge failed; what was erased stays unreadable, its derived bytes are still on disk.
     #[error("purge: {0}; it is tried again at the next start")]
     Purge(String),
@@ -108,6 +111,7 @@ impl Error {
             Self::Invalid { .. } | Self::Config(_) | Self::Source(_) => "invalid_request",
             Self::NoSuchMailbox => "identity_not_found",
             Self::NoSuchMessage | Self::Mailbox(MailboxError::NoSuchMessage) => "message_not_found",
+            Self::Cancelled => "cancelled",
             Self::NoSuchReceipt => "receipt_not_found",
             Self::Mailbox(MailboxError::NoSuchHold) => "hold_not_found",
             Self::TooLarge { .. } => "payload_too_large",
@@ -153,6 +157,7 @@ impl Error {
             Self::Invalid { path, message } => format!("{path} {message}"),
             Self::NoSuchMailbox => "list mailboxes with `postrider status`".into(),
             Self::NoSuchMessage => "search again; the message may have been erased".into(),
+            Self::Cancelled => "start it again when it may run".into(),
             Self::NoSuchReceipt => "list receipts with `postrider receipt list`".into(),
             Self::Mailbox(MailboxError::NoSuchHold) => {
                 "list holds with `postrider hold list`".into()

@@ -26,6 +26,7 @@ mod import;
 mod ingest;
 mod labels;
 mod offline;
+mod rebuild;
 mod receipts;
 mod selection;
 mod show;
@@ -45,6 +46,7 @@ pub use import::{Account, ImportFailure, ImportOptions, ImportProgress};
 pub use ingest::{IngestOutcome, IngestRequest};
 pub use labels::{LabelChange, LabelOutcome};
 pub use offline::search_closed;
+pub use rebuild::Rebuilt;
 pub use receipts::ReceiptOut;
 pub use selection::{SELECTED_IDS_MAX, Selection};
 pub use show::{AttachmentOut, ShownMessage};
@@ -357,21 +359,6 @@ impl Postrider {
             handle.distrusted.store(true, std::sync::atomic::Ordering::SeqCst);
         }
         answer
-    }
-
-    /// Builds all projections of a mailbox from zero. `progress` hears positions reached, of
-    /// [`MailboxStatus::head_seq`].
-    ///
-    /// # Errors
-    /// [`Error::Rebuild`]; the old generation then still serves.
-    pub async fn rebuild(&self, mailbox: &str, progress: projector::Progress) -> Result<(), Error> {
-        let handle = self.handle(&self.identity(mailbox)?).await?;
-        let (reply, rebuilt) = oneshot::channel();
-        handle
-            .projector
-            .cast(projector::Request::Rebuild(progress, reply))
-            .map_err(|_| Error::Gone)?;
-        rebuilt.await.map_err(|_| Error::Gone)?.map_err(Error::Rebuild)
     }
 
     /// Writes canonical text of both projections of a mailbox: equal for equal content.

@@ -1,8 +1,8 @@
 //! Receipts for whoever asks, and the second phase of an erasure.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use roaring::RoaringBitmap;
@@ -11,12 +11,13 @@ use tokio::sync::{RwLock, oneshot, watch};
 
 use super::{Error, Postrider, blocking};
 use crate::actors::directory::mailbox_dir;
-use crate::actors::projector;
+use crate::actors::{MailboxHandle, projector};
+use crate::crash_point;
 use crate::events::receipt::{ErasureState, Held, Probe, Purge, Receipt, ScopeKind};
 use crate::events::registry::Identity;
 use crate::ids::{IdentityId, MailboxNo, MessageId, Ordinal, ReceiptId};
 use crate::projections::probe::{self, Tokens};
-use crate::projections::set::{ProjectionSet, Purged};
+use crate::projections::set::Purged;
 use crate::projections::view::View;
 use crate::search::rfc3339;
 
@@ -86,7 +87,7 @@ impl From<&Receipt> for ReceiptOut {
 #[derive(Debug)]
 pub(super) struct Purges {
     tokens: Mutex<HashMap<ReceiptId, Tokens>>,
-    /// One purge of a mailbox at a time.
+    /// One purge or rebuild of a mailbox at a time.
     mailboxes: Mutex<HashMap<MailboxNo, Arc<tokio::sync::Mutex<()>>>>,
     /// Held by every purge at work; taken whole when the directory is closed.
     at_work: RwLock<()>,
@@ -111,7 +112,13 @@ impl Purges {
         drop(self.at_work.write().await);
     }
 
-    fn of(&self, mailbox: MailboxNo) -> Arc<tokio::sync::Mutex<()>> {
+    /// Says that something is at work until the guard goes.
+    pub(super) async fn at_work(&self) -> tokio::sync::RwLockReadGuard<'_, ()> {
+        self.at_work.read().await
+    }
+
+    /// One purge or rebuild of a mailbox at a time: each writes generations.
+    pub(super) fn of(&self, mailbox: MailboxNo) -> Arc<tokio::sync::Mutex<()>> {
         let mut mailboxes = self.mailboxes.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(mailboxes.entry(mailbox).or_default())
     }
@@ -119,8 +126,7 @@ impl Purges {
 
 impl Postrider {
     pub(super) fn remember_tokens(&self, id: ReceiptId, tokens: Tokens) {
-        let mut known = self.inner.purges.tokens.lock().unwrap_or_else(PoisonError::into_inner);
-        known.insert(id, tokens);
+        self.tokens().insert(id, tokens);
     }
 
     /// A receipt.
@@ -213,72 +219,59 @@ impl Postrider {
         }
     }
 
+    /// Erasures of a mailbox that are not proven.
+    async fn pending(&self, mailbox: MailboxNo) -> Result<Vec<Receipt>, Error> {
+        let log = Arc::clone(&self.inner.log);
+        let mut receipts = blocking(move || log.receipts()).await??;
+        receipts.retain(|r| {
+            r.mailbox == mailbox && matches!(r.state(), ErasureState::Erased | ErasureState::Failed)
+        });
+        Ok(receipts)
+    }
+
     async fn purge(&self, identity: &Identity) -> Result<(), Error> {
-        let _at_work = self.inner.purges.at_work.read().await;
+        let _at_work = self.inner.purges.at_work().await;
         let one = self.inner.purges.of(identity.mailbox);
         let _one = one.lock().await;
-        let log = Arc::clone(&self.inner.log);
         let mailbox = identity.mailbox;
-        let pending: Vec<Receipt> = blocking(move || log.receipts())
-            .await??
-            .into_iter()
-            .filter(|r| r.mailbox == mailbox)
-            .filter(|r| matches!(r.state(), ErasureState::Erased | ErasureState::Failed))
-            .collect();
+        let pending = self.pending(mailbox).await?;
         if pending.is_empty() {
             return Ok(());
         }
         // An identity that is gone has no mailbox to wake.
         let living = self.identity(&identity.id.to_string()).is_ok();
-        let (purged, view) = if living {
+        let purged = if living {
             let handle = self.handle(identity).await?;
+            // Keeps the mailbox open meanwhile.
+            let _place =
+                Arc::clone(&handle.admission).acquire_owned().await.map_err(|_| Error::Gone)?;
             let (reply, purged) = oneshot::channel();
             handle.projector.cast(projector::Request::Purge(reply)).map_err(|_| Error::Gone)?;
             let (purged, before) = purged.await.map_err(|_| Error::Gone)?.map_err(Error::Purge)?;
-            // Files that a search still reads cannot go; searches are short.
-            for _ in 0..READERS_POLLS_MAX {
-                if before.iter().all(|view| view.strong_count() == 0) {
-                    break;
-                }
-                tokio::time::sleep(READERS_POLL).await;
-            }
-            let (reply, collected) = oneshot::channel();
-            let collect = projector::Request::CollectGarbage(reply);
-            handle.projector.cast(collect).map_err(|_| Error::Gone)?;
-            collected.await.map_err(|_| Error::Gone)?.map_err(Error::Purge)?;
-            (purged, Some(self.view(&handle).await?))
+            self.collect_garbage(&handle, &before).await?;
+            purged
         } else {
             self.inner.running.remove(mailbox).await?;
-            (Purged { text_documents: 0, directories: 1 }, None)
+            Purged { text_documents: 0, directories: 1 }
         };
-        let postrider = self.clone();
-        blocking(move || postrider.prove(&pending, purged, view.as_deref())).await??;
-        self.inner.purges.ended.send_modify(|ended| *ended += 1);
-        Ok(())
-    }
-
-    /// Takes keys and content off the disk, looks for what was erased, and stores what was found.
-    fn prove(&self, pending: &[Receipt], purged: Purged, view: Option<&View>) -> Result<(), Error> {
-        let log = &self.inner.log;
-        let known = |id: ReceiptId| {
-            let tokens = self.inner.purges.tokens.lock().unwrap_or_else(PoisonError::into_inner);
-            tokens.get(&id).cloned().unwrap_or_default()
-        };
-        for receipt in pending {
-            log.drop_content(receipt.mailbox, &receipt.ordinals)?;
-        }
-        log.compact_keys()?;
-        for receipt in pending {
-            let mut probe = Probe::default();
-            let mut tokens = known(receipt.id);
-            if let Some(view) = view {
-                probe.keyword_hits = still_found(view, &receipt.messages, &receipt.ordinals)?;
-                tokens = probe::distinctive(view, tokens)?;
+        let (log, receipts) = (Arc::clone(&self.inner.log), pending.clone());
+        blocking(move || {
+            for receipt in &receipts {
+                log.drop_content(receipt.mailbox, &receipt.ordinals)?;
             }
-            probe.key_hits = log.keys_left(receipt.mailbox, &receipt.ordinals)?;
-            probe.byte_tokens = tokens.len() as u64;
-            if !tokens.is_empty() {
-                self.walk(receipt.mailbox, view, &tokens, &mut probe)?;
+            crash_point::reach("purge content dropped");
+            log.compact_keys()
+        })
+        .await??;
+        let purged_now: HashSet<ReceiptId> = pending.iter().map(|r| r.id).collect();
+        for receipt in pending {
+            let probe = self.prove(identity, living, &receipt).await?;
+            if !probe.is_clean()
+                && self.pending(mailbox).await?.iter().any(|r| !purged_now.contains(&r.id))
+            {
+                // The same words were erased again since, and are still on disk: the purge of that
+                // erasure, which is on its way, proves both.
+                continue;
             }
             let receipt = Receipt {
                 erased_ms: receipt.erased_ms.or(Some(self.inner.clock.now_ms())),
@@ -288,14 +281,84 @@ impl Postrider {
                     directories: purged.directories,
                     probe,
                 }),
-                ..receipt.clone()
+                ..receipt
             };
-            log.put_receipt(&receipt)?;
-            let mut tokens =
-                self.inner.purges.tokens.lock().unwrap_or_else(PoisonError::into_inner);
-            tokens.remove(&receipt.id);
+            let log = Arc::clone(&self.inner.log);
+            let id = receipt.id;
+            blocking(move || log.put_receipt(&receipt)).await??;
+            crash_point::reach("purge proven");
+            self.tokens().remove(&id);
         }
+        self.inner.purges.ended.send_modify(|ended| *ended += 1);
         Ok(())
+    }
+
+    /// Waits until old files are off the disk: those that a search still reads cannot go, but
+    /// searches are short.
+    async fn collect_garbage(
+        &self,
+        handle: &MailboxHandle,
+        before: &[Weak<View>],
+    ) -> Result<(), Error> {
+        for _ in 0..READERS_POLLS_MAX {
+            if before.iter().all(|view| view.strong_count() == 0) {
+                let (reply, collected) = oneshot::channel();
+                let collect = projector::Request::CollectGarbage(reply);
+                handle.projector.cast(collect).map_err(|_| Error::Gone)?;
+                if collected.await.map_err(|_| Error::Gone)?.map_err(Error::Purge)? == 0 {
+                    return Ok(());
+                }
+            }
+            tokio::time::sleep(READERS_POLL).await;
+        }
+        Err(Error::Purge("somebody still reads what was replaced".into()))
+    }
+
+    fn tokens(&self) -> std::sync::MutexGuard<'_, HashMap<ReceiptId, Tokens>> {
+        self.inner.purges.tokens.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks for what was erased. The same words may arrive again while it looks: what is found
+    /// counts only when nothing that is there now holds it by right.
+    async fn prove(
+        &self,
+        identity: &Identity,
+        living: bool,
+        receipt: &Receipt,
+    ) -> Result<Probe, Error> {
+        let mut tokens = self.tokens().get(&receipt.id).cloned().unwrap_or_default();
+        loop {
+            let view = match living {
+                true => Some(self.view(&self.handle(identity).await?).await?),
+                false => None,
+            };
+            let (postrider, asked, before) = (self.clone(), receipt.clone(), tokens.len());
+            let (probe, left) =
+                blocking(move || postrider.look(&asked, view.as_deref(), tokens)).await??;
+            if probe.byte_hits == 0 || left.len() == before {
+                return Ok(probe);
+            }
+            tokens = left;
+        }
+    }
+
+    fn look(
+        &self,
+        receipt: &Receipt,
+        view: Option<&View>,
+        mut tokens: Tokens,
+    ) -> Result<(Probe, Tokens), Error> {
+        let mut probe = Probe::default();
+        if let Some(view) = view {
+            probe.keyword_hits = still_found(view, &receipt.messages, &receipt.ordinals)?;
+            tokens = probe::distinctive(view, tokens)?;
+        }
+        probe.key_hits = self.inner.log.keys_left(receipt.mailbox, &receipt.ordinals)?;
+        probe.byte_tokens = tokens.len() as u64;
+        if !tokens.is_empty() {
+            self.walk(receipt.mailbox, view, &tokens, &mut probe)?;
+        }
+        Ok((probe, tokens))
     }
 
     /// Walks the mailbox's own directory, the truth and what lies beside them. Other mailboxes may
@@ -317,10 +380,8 @@ impl Postrider {
         probe.files = walked.files;
         probe.bytes = walked.bytes;
         probe.byte_hits = walked.hits;
-        if let Some(view) = view
-            && let Some(dir) = ProjectionSet::generations(&own).1.current()?
-        {
-            probe.byte_hits += probe::dictionaries(&view.text, &dir, tokens)?;
+        if let Some(view) = view {
+            probe.byte_hits += probe::dictionaries(&view.text, tokens)?;
         }
         Ok(())
     }

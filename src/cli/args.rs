@@ -86,11 +86,13 @@ pub(super) enum Command {
     Status,
     /// Build the indexes again from the log of mail
     ///
-    /// The old indexes serve until the new ones are complete. Mail itself is not touched.
+    /// The old indexes serve until the new ones are complete, and are then kept until the next
+    /// rebuild. One that was interrupted goes on where it was. Mail itself is not touched.
     #[command(after_help = "Examples:
   postrider rebuild
-  postrider rebuild --mailbox work
-  postrider rebuild --all")]
+  postrider rebuild text --mailbox work
+  postrider rebuild --all --max-rate 2000
+  postrider rebuild --rollback")]
     Rebuild(Rebuild),
     /// Write the content of the indexes as text, the same for the same mail
     #[command(after_help = "Examples:
@@ -233,12 +235,34 @@ pub(super) struct Show {
 
 #[derive(Debug, Args)]
 pub(super) struct Rebuild {
+    /// Which indexes
+    #[arg(default_value = "all", value_name = "PART")]
+    pub(super) parts: RebuildParts,
     /// Every mailbox
     #[arg(long)]
     pub(super) all: bool,
     /// Name or identity of the mailbox
     #[arg(long, default_value = MAILBOX_DEFAULT, conflicts_with = "all", value_name = "NAME")]
     pub(super) mailbox: String,
+    /// Events per second at most, to leave the machine to others [default: no limit]
+    #[arg(long, default_value_t = 0, hide_default_value = true, value_name = "N")]
+    pub(super) max_rate: u32,
+    /// Do not compare the new indexes with the old ones, which takes as long again
+    #[arg(long)]
+    pub(super) unverified: bool,
+    /// Let the indexes from before the last rebuild serve again
+    #[arg(long)]
+    pub(super) rollback: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum RebuildParts {
+    /// Catalog and text index
+    All,
+    /// The catalog: people, threads, labels, dates
+    Catalog,
+    /// The text index
+    Text,
 }
 
 #[derive(Debug, Args)]

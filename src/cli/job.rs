@@ -53,7 +53,7 @@ pub(super) async fn at_server(client: &Client, job_id: &str, bar: Bar) -> Result
                 let view: JobView = client.get(&path).await?;
                 bar.show(&view.progress);
                 match (view.state, view.error.clone()) {
-                    (JobState::Running, _) => {}
+                    (JobState::Running | JobState::Paused, _) => {}
                     (JobState::Failed, Some(error)) => return Err(error.into()),
                     _ => return Ok(view),
                 }

@@ -12,6 +12,7 @@ use heed::{CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, PutFlags, Wit
 
 use super::seal::SealingKey;
 use super::{LogError, keys};
+use crate::crash_point;
 use crate::ids::{MailboxNo, Ordinal};
 
 /// Address space reserved for the key store: about 300 million keys. The file grows as needed.
@@ -177,10 +178,12 @@ impl KeyStore {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(io(e)),
             _ => {}
         }
+        crash_point::reach("purge keys copied");
         if let Some(store) = open.take() {
             store.env.prepare_for_closing().wait();
         }
         let renamed = std::fs::rename(&copy, &place).and_then(|()| sync_dir(&self.dir));
+        crash_point::reach("purge keys renamed");
         // Whatever became of the rename, one whole store lies in its place.
         *open = Some(Store::open(&self.dir, EnvFlags::empty())?);
         renamed.map_err(io)

@@ -22,6 +22,7 @@ use super::registry::{self, Identity, Registry, Tenant};
 use super::seal::SealingKey;
 use super::{Event, LogError, keys};
 use crate::compress;
+use crate::crash_point;
 use crate::ids::{MailboxNo, Ordinal, Seq};
 
 /// How long a closing waits for memtables to be written down.
@@ -211,6 +212,7 @@ impl Log {
                 appends.iter().flat_map(|a| a.keys.iter().map(|(m, o, k)| (*m, *o, k))),
             )?;
         }
+        crash_point::reach("append keys stored");
         let mut batch = self.db.batch().durability(Some(PersistMode::SyncData));
         for append in appends {
             for (key, value) in &append.contents {
@@ -224,9 +226,11 @@ impl Log {
             }
         }
         batch.commit()?;
+        crash_point::reach("append batch written");
         for (mailbox, ordinals) in appends.iter().flat_map(|a| &a.lost) {
             // Between the batch and this a crash may come: the next opening loses them.
             self.keys.lose(*mailbox, ordinals)?;
+            crash_point::reach("append keys lost");
         }
         Ok(())
     }
@@ -259,7 +263,7 @@ impl Log {
         Ok(Sealer { mailbox, key, head, chain })
     }
 
-    /// Events after `after`, in order, as they stood when the call was made.
+    /// Events after `after` up to `through`, in order, as they stood when the call was made.
     ///
     /// # Errors
     /// [`LogError::MailboxKeyGone`]; each item may fail with [`LogError::DamagedEvent`].
@@ -267,9 +271,12 @@ impl Log {
         &self,
         mailbox: MailboxNo,
         after: Seq,
+        through: Seq,
     ) -> Result<impl Iterator<Item = Result<Recorded, LogError>> + use<>, LogError> {
         let key = self.keys.mailbox(mailbox)?;
-        let range = keys::event(mailbox, after.next())..=keys::event(mailbox, Seq(u64::MAX));
+        // An empty range, not one that ends before it begins.
+        let through = through.max(after.next());
+        let range = keys::event(mailbox, after.next())..=keys::event(mailbox, through);
         let mut expected = after;
         Ok(self.db.snapshot().range(&self.events, range).map(move |guard| {
             let (at, envelope) = guard.into_inner()?;

@@ -44,8 +44,11 @@ fn appended_events_and_content_come_back_after_reopening() {
     }
     let (log, mailbox) = log_with_mailbox(dir.path());
     assert_eq!(log.head(mailbox).expect("head"), Seq(2));
-    let read: Vec<Recorded> =
-        log.read(mailbox, Seq::ZERO).expect("key").collect::<Result<_, _>>().expect("whole");
+    let read: Vec<Recorded> = log
+        .read(mailbox, Seq::ZERO, Seq(u64::MAX))
+        .expect("key")
+        .collect::<Result<_, _>>()
+        .expect("whole");
     assert_eq!(read.len(), 2);
     assert_eq!(read[1].event, configured("b@x.test"));
     assert_eq!(read[0].previous, [0; 32]);
@@ -57,8 +60,11 @@ fn appended_events_and_content_come_back_after_reopening() {
     let mut third = SealedAppend::default();
     assert_eq!(sealer.event(&mut third, 12, &configured("c@x.test")).expect("sealed"), Seq(3));
     log.append(&[third]).expect("durable");
-    let tail: Vec<Recorded> =
-        log.read(mailbox, Seq(2)).expect("key").collect::<Result<_, _>>().expect("whole");
+    let tail: Vec<Recorded> = log
+        .read(mailbox, Seq(2), Seq(u64::MAX))
+        .expect("key")
+        .collect::<Result<_, _>>()
+        .expect("whole");
     assert_eq!(tail[0].previous, read[1].digest);
 }
 
@@ -92,6 +98,6 @@ fn mailboxes_do_not_see_each_other() {
     log.sealer(other).expect("sealer").event(&mut append, 1, &event).expect("sealed");
     log.append(&[append]).expect("durable");
     assert_eq!(log.head(first).expect("head"), Seq::ZERO);
-    assert_eq!(log.read(first, Seq::ZERO).expect("key").count(), 0);
+    assert_eq!(log.read(first, Seq::ZERO, Seq(u64::MAX)).expect("key").count(), 0);
     assert_eq!(log.head(other).expect("head"), Seq(1));
 }

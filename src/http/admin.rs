@@ -65,7 +65,8 @@ pub(super) async fn rebuild(
     match &asked.mailbox {
         Some(mailbox) if !asked.all => drop(shared.postrider.identity(mailbox)?),
         None if asked.all => {}
-        _ => return Err(Refusal::invalid("mailbox", "must be named, unless `all` is true")),
+        Some(_) => return Err(Refusal::invalid("all", "must be false when a mailbox is named")),
+        None => return Err(Refusal::invalid("mailbox", "must be named, unless `all` is true")),
     }
     Ok(started(shared.jobs.rebuild(shared.postrider.clone(), asked)?.id()))
 }
@@ -78,14 +79,37 @@ pub(super) async fn job(
     Ok(Json(shared.jobs.get(&job_id)?.view()))
 }
 
-/// `POST /v1/admin/jobs/{id}/stop`: an import ends early; what is on its way is finished.
+/// `POST /v1/admin/jobs/{id}/stop`: an import ends early, what is on its way is finished; a rebuild
+/// leaves the old indexes as they are.
 pub(super) async fn stop(
     State(shared): State<Shared>,
     Path(job_id): Path<String>,
 ) -> Result<Json<JobView>, Refusal> {
     let job = shared.jobs.get(&job_id)?;
-    if !job.ask_to_stop() {
-        return Err(Refusal::invalid("job_id", "names a rebuild, which cannot be stopped"));
+    job.ask_to_stop();
+    Ok(Json(job.view()))
+}
+
+/// `POST /v1/admin/jobs/{id}/pause`.
+pub(super) async fn pause(
+    State(shared): State<Shared>,
+    Path(job_id): Path<String>,
+) -> Result<Json<JobView>, Refusal> {
+    hold_up(&shared, &job_id, true)
+}
+
+/// `POST /v1/admin/jobs/{id}/resume`.
+pub(super) async fn resume(
+    State(shared): State<Shared>,
+    Path(job_id): Path<String>,
+) -> Result<Json<JobView>, Refusal> {
+    hold_up(&shared, &job_id, false)
+}
+
+fn hold_up(shared: &Shared, job_id: &str, pause: bool) -> Result<Json<JobView>, Refusal> {
+    let job = shared.jobs.get(job_id)?;
+    if !job.pause(pause) {
+        return Err(Refusal::invalid("job_id", "names an import; only a rebuild can be held up"));
     }
     Ok(Json(job.view()))
 }

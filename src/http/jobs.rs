@@ -7,13 +7,15 @@
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use tokio::sync::watch;
 use ulid::Ulid;
 
+use super::rebuild::{RebuildWatch, rebuild_mailboxes};
 use super::refusal::Refusal;
-use super::wire::{ErrorBody, JobProgress, JobState, JobView, RebuildRequest, Rebuilt};
-use crate::app::{Account, Error, ImportOptions, ImportProgress, Postrider};
+use super::wire::{ErrorBody, JobProgress, JobState, JobView, RebuildRequest};
+use crate::app::{Account, Error, ImportOptions, ImportProgress, Postrider, Rebuilt};
 use crate::clock::SharedClock;
 
 /// Jobs remembered.
@@ -30,13 +32,14 @@ pub(super) struct Jobs {
 /// One job.
 pub(super) struct Job {
     id: String,
+    started: Instant,
     work: Work,
     end: watch::Sender<Option<End>>,
 }
 
 enum Work {
     Import(Arc<ImportProgress>),
-    Rebuild(Arc<Mutex<JobProgress>>),
+    Rebuild(Arc<RebuildWatch>),
 }
 
 enum End {
@@ -72,13 +75,11 @@ impl Jobs {
         postrider: Postrider,
         request: RebuildRequest,
     ) -> Result<Arc<Job>, Refusal> {
-        let nothing =
-            JobProgress::Rebuild { mailbox: String::new(), events_done: 0, events_total: 0 };
-        let progress = Arc::new(Mutex::new(nothing));
-        let job = self.add(Work::Rebuild(Arc::clone(&progress)))?;
-        job.run(async move {
-            super::rebuild_mailboxes(&postrider, &request, progress).await.map(End::Rebuilt)
-        });
+        let watch = Arc::<RebuildWatch>::default();
+        let job = self.add(Work::Rebuild(Arc::clone(&watch)))?;
+        job.run(
+            async move { rebuild_mailboxes(&postrider, &request, &watch).await.map(End::Rebuilt) },
+        );
         Ok(job)
     }
 
@@ -93,7 +94,8 @@ impl Jobs {
         }
         let millis = u64::try_from(self.clock.now_ms()).unwrap_or(0);
         let id = format!("job_{}", Ulid::from_parts(millis, self.clock.random_bits()));
-        let job = Arc::new(Job { id, work, end: watch::Sender::new(None) });
+        let job =
+            Arc::new(Job { id, started: Instant::now(), work, end: watch::Sender::new(None) });
         list.push_back(Arc::clone(&job));
         Ok(job)
     }
@@ -107,7 +109,7 @@ impl Jobs {
         })
     }
 
-    /// Asks every import to end early, and waits until all jobs have ended.
+    /// Asks every job to end early, and waits until all jobs have ended.
     pub(super) async fn end_all(&self) {
         let jobs = self.list.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for job in &jobs {
@@ -142,15 +144,27 @@ impl Job {
         });
     }
 
-    /// Asks it to end early; whether it can.
-    pub(super) fn ask_to_stop(&self) -> bool {
+    /// Asks it to end early.
+    pub(super) fn ask_to_stop(&self) {
         match &self.work {
-            Work::Import(progress) => {
-                progress.stop.store(true, Relaxed);
+            Work::Import(progress) => progress.stop.store(true, Relaxed),
+            Work::Rebuild(watch) => watch.cancel(),
+        }
+    }
+
+    /// Holds it up, or lets it go on; whether it can.
+    pub(super) fn pause(&self, pause: bool) -> bool {
+        match &self.work {
+            Work::Import(_) => false,
+            Work::Rebuild(watch) => {
+                watch.pause(pause);
                 true
             }
-            Work::Rebuild(_) => false,
         }
+    }
+
+    fn is_paused(&self) -> bool {
+        matches!(&self.work, Work::Rebuild(watch) if watch.is_paused())
     }
 
     /// How it stands.
@@ -161,14 +175,18 @@ impl Job {
                 bytes_total: progress.bytes_total.load(Relaxed),
                 messages: progress.messages.load(Relaxed),
             },
-            Work::Rebuild(progress) => {
-                progress.lock().unwrap_or_else(PoisonError::into_inner).clone()
-            }
+            Work::Rebuild(watch) => watch.look(),
         };
+        let fraction = progress.fraction();
+        let elapsed = self.started.elapsed().as_secs_f64();
         let mut view = JobView {
             job_id: self.id.clone(),
-            state: JobState::Running,
+            state: if self.is_paused() { JobState::Paused } else { JobState::Running },
             progress,
+            percent: fraction.map(|f| (f * 1_000.0).round() / 10.0),
+            seconds_left: fraction
+                .filter(|f| *f > 0.01)
+                .map(|f| (elapsed * (1.0 - f) / f).round() as u64),
             account: None,
             rebuilt: Vec::new(),
             error: None,

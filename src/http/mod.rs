@@ -26,6 +26,6 @@ mod time_limit;
 pub mod wire;
 pub mod wire_lifecycle;
 
-pub use rebuild::rebuild_mailboxes;
+pub use rebuild::{RebuildWatch, rebuild_mailboxes};
 pub use server::{Server, StartError};
 pub use server_file::ServerFile;

@@ -1,19 +1,78 @@
 //! Rebuilding one mailbox or all, one after the other.
 
+use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::wire::{JobProgress, RebuildRequest, Rebuilt};
-use crate::app::{Error, Postrider};
+use super::wire::{JobProgress, RebuildRequest};
+use crate::app::{Error, Postrider, Rebuilt};
 use crate::ids::Seq;
+use crate::projections::build::Control;
 
-/// Rebuilds what is asked for; `progress` is kept up to date.
+/// A rebuild as its watchers see it, and the means to hold it up or end it.
+pub struct RebuildWatch {
+    /// How far it is.
+    pub progress: Mutex<JobProgress>,
+    control: Mutex<Option<Arc<Control>>>,
+    asked: Mutex<Asked>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Asked {
+    cancel: bool,
+    pause: bool,
+}
+
+impl Default for RebuildWatch {
+    fn default() -> Self {
+        let nothing =
+            JobProgress::Rebuild { mailbox: String::new(), events_done: 0, events_total: 0 };
+        Self { progress: Mutex::new(nothing), control: Mutex::default(), asked: Mutex::default() }
+    }
+}
+
+impl RebuildWatch {
+    /// How far it is.
+    #[must_use]
+    pub fn look(&self) -> JobProgress {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Ends it; mailboxes that are done stay done.
+    pub fn cancel(&self) {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).cancel = true;
+        self.steer();
+    }
+
+    /// Holds it up, or lets it go on.
+    pub fn pause(&self, pause: bool) {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).pause = pause;
+        self.steer();
+    }
+
+    /// Whether it is held up.
+    #[must_use]
+    pub fn is_paused(&self) -> bool {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).pause
+    }
+
+    fn steer(&self) {
+        use std::sync::atomic::Ordering::SeqCst;
+        let asked = *self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(control) = &*self.control.lock().unwrap_or_else(PoisonError::into_inner) {
+            control.cancel.store(asked.cancel, SeqCst);
+            control.pause.store(asked.pause, SeqCst);
+        }
+    }
+}
+
+/// Rebuilds what is asked for, or goes back to what served before.
 ///
 /// # Errors
 /// [`Error::NoSuchMailbox`], and what a rebuild says; mailboxes already done stay done.
 pub async fn rebuild_mailboxes(
     postrider: &Postrider,
     request: &RebuildRequest,
-    progress: Arc<Mutex<JobProgress>>,
+    watch: &Arc<RebuildWatch>,
 ) -> Result<Vec<Rebuilt>, Error> {
     let mut names: Vec<String> = match &request.mailbox {
         Some(mailbox) if !request.all => vec![postrider.identity(mailbox)?.name],
@@ -22,19 +81,30 @@ pub async fn rebuild_mailboxes(
     names.sort();
     let mut rebuilt = Vec::new();
     for mailbox in names {
+        if request.roll_back {
+            postrider.roll_back(&mailbox).await?;
+            continue;
+        }
         let events_total = postrider.mailbox_status(&mailbox).await?.head_seq;
-        let (name, shared) = (mailbox.clone(), Arc::clone(&progress));
+        let (name, shared) = (mailbox.clone(), Arc::clone(watch));
         let hear = move |seq: Seq| {
-            *shared.lock().unwrap_or_else(PoisonError::into_inner) = JobProgress::Rebuild {
-                mailbox: name.clone(),
-                events_done: seq.0,
-                events_total: events_total.max(seq.0),
-            };
+            *shared.progress.lock().unwrap_or_else(PoisonError::into_inner) =
+                JobProgress::Rebuild {
+                    mailbox: name.clone(),
+                    events_done: seq.0,
+                    events_total: events_total.max(seq.0),
+                };
         };
         hear(Seq::ZERO);
-        postrider.rebuild(&mailbox, Arc::new(hear)).await?;
-        let status = postrider.mailbox_status(&mailbox).await?;
-        rebuilt.push(Rebuilt { mailbox, events: status.catalog_seq, messages: status.messages });
+        let control = Arc::new(Control {
+            rate_max: AtomicU32::new(request.rate_max),
+            unverified: request.unverified,
+            hear: Some(Arc::new(hear)),
+            ..Control::default()
+        });
+        *watch.control.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&control));
+        watch.steer();
+        rebuilt.push(postrider.rebuild(&mailbox, request.parts, control).await?);
     }
     Ok(rebuilt)
 }

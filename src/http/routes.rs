@@ -44,6 +44,8 @@ pub(super) fn router(shared: &Shared) -> Router {
         .route("/rebuild", post(admin::rebuild))
         .route("/jobs/{job_id}", get(admin::job))
         .route("/jobs/{job_id}/stop", post(admin::stop))
+        .route("/jobs/{job_id}/pause", post(admin::pause))
+        .route("/jobs/{job_id}/resume", post(admin::resume))
         .route("/own-addresses", post(admin::own_addresses))
         .route("/dump", get(dump::dump))
         .route("/receipts", get(erasures::receipts))

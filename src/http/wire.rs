@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::app::{Account, Error};
+use crate::app::{Account, Error, Rebuilt};
+use crate::projections::build::Parts;
 
 /// Every answer that is no success.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -147,6 +148,14 @@ pub struct RebuildRequest {
     pub mailbox: Option<String>,
     /// Every mailbox.
     pub all: bool,
+    /// Which projections; both without it.
+    pub parts: Parts,
+    /// Events per second at most; 0: as fast as it goes.
+    pub rate_max: u32,
+    /// Do not compare with what serves now.
+    pub unverified: bool,
+    /// Do not build: let what served before the last rebuild serve again.
+    pub roll_back: bool,
 }
 
 /// Body of `POST /v1/admin/own-addresses`.
@@ -182,6 +191,12 @@ pub struct JobView {
     pub state: JobState,
     /// How far it is.
     pub progress: JobProgress,
+    /// The same in hundredths; absent until it is known how much there is.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub percent: Option<f64>,
+    /// Seconds it may still take at the pace so far.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub seconds_left: Option<u64>,
     /// Of an import that is done.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub account: Option<Account>,
@@ -199,6 +214,8 @@ pub struct JobView {
 pub enum JobState {
     /// At work.
     Running,
+    /// Held up; `resume` lets it go on.
+    Paused,
     /// Done; of an import, failures of single messages are in its account.
     Done,
     /// Given up.
@@ -229,15 +246,16 @@ pub enum JobProgress {
     },
 }
 
-/// One mailbox rebuilt.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rebuilt {
-    /// Its name.
-    pub mailbox: String,
-    /// Events replayed.
-    pub events: u64,
-    /// Messages it holds.
-    pub messages: u64,
+impl JobProgress {
+    /// Part that is done, 0 to 1; `None` until it is known how much there is.
+    #[must_use]
+    pub fn fraction(&self) -> Option<f64> {
+        let (done, total) = match self {
+            Self::Import { bytes_done, bytes_total, .. } => (*bytes_done, *bytes_total),
+            Self::Rebuild { events_done, events_total, .. } => (*events_done, *events_total),
+        };
+        (total > 0).then(|| (done as f64 / total as f64).min(1.0))
+    }
 }
 
 /// A text as one segment of a path: everything but unreserved characters in percent form.

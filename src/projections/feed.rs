@@ -35,7 +35,7 @@ pub fn hints(ingested: &MessageIngested) -> ReadHints {
     }
 }
 
-/// Hands every event after `after` to `take`, in order.
+/// Hands every event after `after` up to `through` to `take`, in order.
 ///
 /// # Errors
 /// What the log says, or what `take` says.
@@ -43,9 +43,10 @@ pub fn replay(
     log: &Log,
     mailbox: MailboxNo,
     after: Seq,
+    through: Seq,
     mut take: impl FnMut(Vec<Applicable>) -> Result<(), ProjectionError>,
 ) -> Result<(), ProjectionError> {
-    let mut events = log.read(mailbox, after)?;
+    let mut events = log.read(mailbox, after, through)?;
     thread::scope(|scope| {
         let (give, chunks) = sync_channel::<Result<Vec<Applicable>, LogError>>(AHEAD);
         scope.spawn(move || {

@@ -5,6 +5,7 @@
 //! <mailbox>/catalog-f1-000001.clean     written when it was closed well: its files, sizes, times
 //! <mailbox>/catalog-f1-000001.checking  being checked; left behind when the check died
 //! <mailbox>/catalog-f1-000002.building  being rebuilt; renamed when it is complete
+//! <mailbox>/previous-catalog-f1-000001/ served before; kept until the next swap, for going back
 //! <mailbox>/set-aside-catalog-…         could not be trusted; kept until the next one
 //! ```
 //!
@@ -105,19 +106,73 @@ impl Generations {
         Ok(path)
     }
 
-    /// Lets a complete build serve and removes its predecessors and those of other schemas.
+    /// The directory of a build that was interrupted, if there is one.
+    ///
+    /// # Errors
+    /// [`ProjectionError::Io`].
+    pub fn unfinished(&self) -> Result<Option<PathBuf>, ProjectionError> {
+        let number = self.numbers()?.into_iter().max().unwrap_or(0) + 1;
+        let path = self.path(number).with_extension("building");
+        Ok(path.is_dir().then_some(path))
+    }
+
+    /// Lets a complete build serve. What served before is kept as the previous generation; those
+    /// before it go.
     ///
     /// # Errors
     /// [`ProjectionError::Io`].
     pub fn finish(&self, building: &Path) -> Result<PathBuf, ProjectionError> {
         let path = building.with_extension("");
         std::fs::rename(building, &path).map_err(|e| self.io(e))?;
+        crate::events::sync_dir(&self.dir).map_err(|e| self.io(e))?;
         let kept = path.file_name().and_then(|n| n.to_str()).unwrap_or_default();
         let kind = format!("{}-f", self.kind);
+        let (mut before, mut rest) = (None, Vec::new());
         for name in self.entries()? {
-            if name.starts_with(&kind) && name != kept {
-                remove(&self.dir.join(&name)).map_err(|e| self.io(e))?;
+            if name.starts_with(&format!("previous-{kind}")) {
+                rest.push(name);
+            } else if name.starts_with(&kind) && name != kept {
+                if self.dir.join(&name).is_dir() && !name.ends_with(".building") {
+                    // Names are in order: the last one served last.
+                    rest.extend(before.replace(name));
+                } else {
+                    rest.push(name);
+                }
             }
+        }
+        for name in rest {
+            remove(&self.dir.join(&name)).map_err(|e| self.io(e))?;
+        }
+        if let Some(name) = before {
+            let aside = self.dir.join(format!("previous-{name}"));
+            std::fs::rename(self.dir.join(name), aside).map_err(|e| self.io(e))?;
+        }
+        Ok(path)
+    }
+
+    /// The generation that served before the last swap, when this program can read it.
+    ///
+    /// # Errors
+    /// [`ProjectionError::Io`].
+    pub fn previous(&self) -> Result<Option<PathBuf>, ProjectionError> {
+        let prefix = format!("previous-{}", self.prefix());
+        let name = self.entries()?.into_iter().rev().find(|name| name.starts_with(&prefix));
+        Ok(name.map(|name| self.dir.join(name)))
+    }
+
+    /// Lets the previous generation serve again; the one that served goes.
+    ///
+    /// # Errors
+    /// [`ProjectionError::Io`].
+    pub fn roll_back(&self, previous: &Path) -> Result<PathBuf, ProjectionError> {
+        let numbers = self.numbers()?;
+        let path = self.path(numbers.iter().max().unwrap_or(&0) + 1);
+        std::fs::rename(previous, &path).map_err(|e| self.io(e))?;
+        crate::events::sync_dir(&self.dir).map_err(|e| self.io(e))?;
+        for number in numbers {
+            let old = self.path(number);
+            self.unmark(&old)?;
+            remove(&old).map_err(|e| self.io(e))?;
         }
         Ok(path)
     }
@@ -150,7 +205,7 @@ impl Generations {
     /// [`ProjectionError::Io`].
     pub fn keep_only(&self, generation: &Path) -> Result<u64, ProjectionError> {
         let kept = generation.file_name().and_then(|n| n.to_str()).unwrap_or_default();
-        let kinds = [format!("{}-f", self.kind), format!("set-aside-{}-f", self.kind)];
+        let kinds = ["", "set-aside-", "previous-"].map(|kept| format!("{kept}{}-f", self.kind));
         let mut removed = 0;
         for name in self.entries()? {
             if kinds.iter().any(|kind| name.starts_with(kind)) && name != kept {
@@ -302,6 +357,25 @@ mod tests {
     }
 
     #[test]
+    fn what_served_before_is_kept_once_and_serves_again() {
+        let dir = tempfile::tempdir().expect("temp dir");
+        let generations = Generations::new(dir.path(), "text", 1);
+        for number in 0..3 {
+            let building = generations.begin().expect("begins");
+            assert_eq!(generations.unfinished().expect("reads").as_ref(), Some(&building));
+            std::fs::write(building.join("meta.json"), number.to_string()).expect("written");
+            generations.finish(&building).expect("finishes");
+        }
+        let previous = generations.previous().expect("reads").expect("kept");
+        assert_eq!(generations.entries().expect("reads").len(), 2);
+        let path = generations.roll_back(&previous).expect("goes back");
+        assert_eq!(std::fs::read_to_string(path.join("meta.json")).expect("there"), "1");
+        assert_eq!(generations.current().expect("reads"), Some(path));
+        assert_eq!(generations.entries().expect("reads").len(), 1);
+        assert_eq!(generations.previous().expect("reads"), None);
+    }
+
+    #[test]
     fn another_schema_is_not_current_and_goes_when_ours_is_complete() {
         let dir = tempfile::tempdir().expect("temp dir");
         let old = Generations::new(dir.path(), "text", 1);
@@ -311,5 +385,7 @@ mod tests {
         assert!(path.exists());
         new.finish(&new.begin().expect("begins")).expect("finishes");
         assert!(!path.exists());
+        assert!(dir.path().join("previous-text-f1-000001").is_dir(), "kept for going back");
+        assert_eq!(new.previous().expect("reads"), None, "but not by this program");
     }
 }

@@ -4,9 +4,11 @@
 //! Applying is idempotent by position: an event at or before a projection's checkpoint changes
 //! nothing, and the checkpoint commits together with the data.
 
+pub mod build;
 pub mod catalog;
 pub mod feed;
 pub mod generation;
+mod pair;
 pub mod probe;
 pub mod set;
 pub mod text;
@@ -49,6 +51,12 @@ pub enum ProjectionError {
         /// Why.
         source: std::io::Error,
     },
+    /// A build was cancelled.
+    #[error("cancelled")]
+    Cancelled,
+    /// No generation from before the last swap is kept.
+    #[error("no earlier generation is kept; only a rebuild leaves one")]
+    NothingToRollBack,
     /// A dump could not be written.
     #[error("writing the dump: {0}")]
     Write(#[from] std::io::Error),

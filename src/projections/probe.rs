@@ -151,17 +151,12 @@ fn file(path: &Path, tokens: &Tokens, walked: &mut Walked) -> std::io::Result<()
     }
 }
 
-/// Tokens in the term dictionaries of all segments, erased documents' included, and segments on
-/// disk that are no part of the index any more.
+/// Tokens in the term dictionaries of all segments, erased documents' included.
 ///
 /// # Errors
 /// [`ProjectionError`].
-pub fn dictionaries(
-    text: &TextReader,
-    dir: &Path,
-    tokens: &Tokens,
-) -> Result<u64, ProjectionError> {
-    let mut hits = text.stale_segments(dir)?;
+pub fn dictionaries(text: &TextReader, tokens: &Tokens) -> Result<u64, ProjectionError> {
+    let mut hits = 0;
     text.each_term(|term| hits += u64::from(tokens.contains(term)))?;
     Ok(hits)
 }

@@ -7,39 +7,24 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::catalog::{self, Catalog, Writing};
+use super::build::{Build, Control};
+use super::catalog::{self, Catalog};
 use super::generation::{Generations, Trust};
+use super::pair::Pair;
 use super::text::{self, TextIndex};
 use super::view::View;
 use super::{Applicable, ProjectionError, feed};
-use crate::events::event::Event;
-use crate::events::{Log, LogError};
+use crate::crash_point;
+use crate::events::Log;
 use crate::ids::{MailboxNo, Seq};
-
-/// Events applied before a commit is due, whoever waits.
-const COMMIT_EVENTS: usize = 8_192;
-/// Raw bytes of messages applied before a commit is due.
-const COMMIT_BYTES: u64 = 48 << 20;
 
 /// Both projections of one mailbox.
 pub struct ProjectionSet {
-    mailbox: MailboxNo,
+    pair: Pair,
     catalogs: Generations,
     texts: Generations,
-    catalog: Option<Catalog>,
-    text: Option<TextIndex>,
     catalog_path: PathBuf,
     text_path: PathBuf,
-    /// What was applied and is not committed yet.
-    uncommitted: Option<Uncommitted>,
-}
-
-/// Applied to both projections since the last commit.
-struct Uncommitted {
-    catalog: Writing,
-    last: Seq,
-    events: usize,
-    bytes: u64,
 }
 
 /// What a purge took away.
@@ -96,42 +81,32 @@ impl ProjectionSet {
             |path, check| Ok(TextIndex::open(path, check)?),
             |opened| opened.checkpoint() <= head,
         )?;
-        let mut set = Self {
-            mailbox,
-            catalogs,
-            texts,
-            catalog: Some(catalog),
-            text: Some(text),
-            catalog_path,
-            text_path,
-            uncommitted: None,
-        };
+        let pair = Pair::new(mailbox, Some(catalog), Some(text));
+        let mut set = Self { pair, catalogs, texts, catalog_path, text_path };
         set.catch_up(log)?;
         Ok((set, aside))
     }
 
     fn catalog(&mut self) -> Result<&mut Catalog, ProjectionError> {
-        self.catalog.as_mut().ok_or(catalog::CatalogError::Damaged("closed").into())
+        self.pair.catalog.as_mut().ok_or(catalog::CatalogError::Damaged("closed").into())
     }
 
     fn text(&mut self) -> Result<&mut TextIndex, ProjectionError> {
-        self.text.as_mut().ok_or(text::TextError::Damaged("closed").into())
+        self.pair.text.as_mut().ok_or(text::TextError::Damaged("closed").into())
     }
 
     /// Position up to which both projections have committed.
     #[must_use]
     pub fn checkpoint(&self) -> Seq {
-        let catalog = self.catalog.as_ref().map_or(Seq::ZERO, Catalog::checkpoint);
-        let text = self.text.as_ref().map_or(Seq::ZERO, TextIndex::checkpoint);
-        catalog.min(text)
+        self.pair.checkpoint()
     }
 
     fn catch_up(&mut self, log: &Log) -> Result<(), ProjectionError> {
-        let from = self.checkpoint();
-        if log.head(self.mailbox)? > from {
-            feed::replay(log, self.mailbox, from, |events| self.apply(events).map(drop))?;
-            self.commit()?;
-            self.text()?.close_writer()?;
+        let (mailbox, from) = (self.pair.mailbox, self.checkpoint());
+        let head = log.head(mailbox)?;
+        if head > from {
+            feed::replay(log, mailbox, from, head, |events| self.apply(events).map(drop))?;
+            self.pair.close_writer()?;
         }
         Ok(())
     }
@@ -142,63 +117,13 @@ impl ProjectionSet {
     /// # Errors
     /// [`ProjectionError`]; reopen and catch up.
     pub fn apply(&mut self, events: Vec<Applicable>) -> Result<bool, ProjectionError> {
-        let applied = self.uncommitted.as_ref().map_or(Seq::ZERO, |u| u.last);
-        let mut last = applied.max(self.checkpoint());
-        let mut fresh = Vec::with_capacity(events.len());
-        let mut bytes = 0;
-        for event in events {
-            if event.seq <= last {
-                continue;
-            }
-            if event.seq != last.next() {
-                return Err(LogError::DamagedEvent {
-                    mailbox: self.mailbox,
-                    seq: event.seq,
-                    what: "an event before it was not applied",
-                }
-                .into());
-            }
-            last = event.seq;
-            if let (Event::MessageIngested(ingested), Some(message)) =
-                (&event.event, &event.message)
-            {
-                let text = self.text()?;
-                if event.seq > text.checkpoint() {
-                    text.add(ingested.ordinal, message)?;
-                }
-                bytes += message.raw_bytes;
-            }
-            if let Event::MessagesErased(erased) = &event.event {
-                let text = self.text()?;
-                if event.seq > text.checkpoint() {
-                    text.erase(&erased.ordinals)?;
-                }
-            }
-            fresh.push(event);
-        }
-        if fresh.is_empty() {
-            return Ok(false);
-        }
-        let mut uncommitted = match self.uncommitted.take() {
-            Some(uncommitted) => uncommitted,
-            None => Uncommitted { catalog: self.catalog()?.begin()?, last, events: 0, bytes: 0 },
-        };
-        uncommitted.last = last;
-        uncommitted.events += fresh.len();
-        uncommitted.bytes += bytes;
-        uncommitted.catalog.apply(fresh);
-        let due = uncommitted.events >= COMMIT_EVENTS || uncommitted.bytes >= COMMIT_BYTES;
-        self.uncommitted = Some(uncommitted);
-        if due {
-            self.commit()?;
-        }
-        Ok(due)
+        self.pair.apply(events)
     }
 
     /// Whether something applied is not committed yet.
     #[must_use]
     pub fn is_dirty(&self) -> bool {
-        self.uncommitted.is_some()
+        self.pair.is_dirty()
     }
 
     /// Commits both projections at the same position, side by side.
@@ -206,14 +131,7 @@ impl ProjectionSet {
     /// # Errors
     /// [`ProjectionError`]; reopen and catch up.
     pub fn commit(&mut self) -> Result<(), ProjectionError> {
-        let Some(Uncommitted { catalog: writing, last, .. }) = self.uncommitted.take() else {
-            return Ok(());
-        };
-        writing.start_commit();
-        let text = self.text()?;
-        let committed = if text.checkpoint() < last { text.commit(last) } else { Ok(()) };
-        self.catalog()?.commit(writing)?;
-        Ok(committed?)
+        self.pair.commit()
     }
 
     /// A view of the last commit.
@@ -228,7 +146,7 @@ impl ProjectionSet {
     /// Whether a text writer is open.
     #[must_use]
     pub fn is_writing(&self) -> bool {
-        self.text.as_ref().is_some_and(TextIndex::is_writing)
+        self.pair.text.as_ref().is_some_and(TextIndex::is_writing)
     }
 
     /// Closes the text writer, which costs threads and memory while open.
@@ -236,51 +154,58 @@ impl ProjectionSet {
     /// # Errors
     /// [`ProjectionError`].
     pub fn close_writer(&mut self) -> Result<(), ProjectionError> {
-        self.commit()?;
-        Ok(self.text()?.close_writer()?)
+        self.pair.close_writer()
     }
 
-    /// Builds both projections from zero beside the serving ones, then lets them serve. `progress`
-    /// hears the position reached.
+    /// Lets a build serve: brings it up to the head, moves it into place, and keeps what served
+    /// before for [`ProjectionSet::roll_back`]. Readers keep what they hold.
     ///
     /// # Errors
-    /// [`ProjectionError`]; the serving generations are then untouched.
-    pub fn rebuild(
-        &mut self,
-        log: &Log,
-        mut progress: impl FnMut(Seq),
-    ) -> Result<(), ProjectionError> {
+    /// [`ProjectionError`]; reopen: whole generations lie in their places, old or new.
+    pub fn swap(&mut self, log: &Log, mut build: Build) -> Result<(), ProjectionError> {
         self.commit()?;
-        let catalog_path = self.catalogs.begin()?;
-        let text_path = self.texts.begin()?;
-        let mut fresh = Self {
-            mailbox: self.mailbox,
-            catalogs: self.catalogs.clone(),
-            texts: self.texts.clone(),
-            catalog: Some(Catalog::open(&catalog_path, false)?),
-            text: Some(TextIndex::open(&text_path, false)?),
-            catalog_path,
-            text_path,
-            uncommitted: None,
-        };
-        feed::replay(log, fresh.mailbox, Seq::ZERO, |events| {
-            let last = events.last().map_or(Seq::ZERO, |e| e.seq);
-            fresh.apply(events)?;
-            progress(last);
-            Ok(())
-        })?;
-        fresh.commit()?;
-        fresh.text()?.close_writer()?;
-        // An environment must be closed before its directory is renamed.
-        if let Some(catalog) = fresh.catalog.take() {
-            catalog.close();
+        build.advance(log, log.head(self.pair.mailbox)?, &Control::default())?;
+        let (catalog, text) = build.close()?;
+        crash_point::reach("rebuild built");
+        if let Some(building) = catalog {
+            drop(self.pair.catalog.take());
+            self.catalog_path = self.catalogs.finish(&building)?;
+            self.pair.catalog = Some(Catalog::open(&self.catalog_path, false)?);
+            crash_point::reach("rebuild catalog swapped");
         }
-        drop(fresh.text.take());
-        self.shut()?;
-        self.catalog_path = self.catalogs.finish(&fresh.catalog_path)?;
-        self.text_path = self.texts.finish(&fresh.text_path)?;
-        self.catalog = Some(Catalog::open(&self.catalog_path, false)?);
-        self.text = Some(TextIndex::open(&self.text_path, false)?);
+        if let Some(building) = text {
+            if let Some(mut text) = self.pair.text.take() {
+                text.close_writer()?;
+            }
+            self.text_path = self.texts.finish(&building)?;
+            self.pair.text = Some(TextIndex::open(&self.text_path, false)?);
+            crash_point::reach("rebuild text swapped");
+        }
+        self.catch_up(log)
+    }
+
+    /// Lets the generations from before the last swap serve again, brought up to the head.
+    ///
+    /// # Errors
+    /// [`ProjectionError::NothingToRollBack`] when none is kept; otherwise reopen.
+    pub fn roll_back(&mut self, log: &Log) -> Result<(), ProjectionError> {
+        self.commit()?;
+        let (catalog, text) = (self.catalogs.previous()?, self.texts.previous()?);
+        if catalog.is_none() && text.is_none() {
+            return Err(ProjectionError::NothingToRollBack);
+        }
+        if let Some(previous) = catalog {
+            drop(self.pair.catalog.take());
+            self.catalog_path = self.catalogs.roll_back(&previous)?;
+            self.pair.catalog = Some(Catalog::open(&self.catalog_path, true)?);
+        }
+        if let Some(previous) = text {
+            if let Some(mut text) = self.pair.text.take() {
+                text.close_writer()?;
+            }
+            self.text_path = self.texts.roll_back(&previous)?;
+            self.pair.text = Some(TextIndex::open(&self.text_path, true)?);
+        }
         self.catch_up(log)
     }
 
@@ -293,32 +218,36 @@ impl ProjectionSet {
     pub fn purge(&mut self) -> Result<Purged, ProjectionError> {
         self.commit()?;
         let text_documents = self.text()?.purge()?;
+        crash_point::reach("purge text merged");
         let building = self.catalogs.begin()?;
         self.catalog()?.rewrite(&building)?;
-        let mut directories = 1;
+        crash_point::reach("purge catalog written");
+        let mut directories = 0;
         self.catalog_path = self.catalogs.finish(&building)?;
-        self.catalog = Some(Catalog::open(&self.catalog_path, false)?);
+        crash_point::reach("purge catalog renamed");
+        self.pair.catalog = Some(Catalog::open(&self.catalog_path, false)?);
         directories += self.catalogs.keep_only(&self.catalog_path)?;
         directories += self.texts.keep_only(&self.text_path)?;
         Ok(Purged { text_documents, directories })
     }
 
-    /// Removes files of the text index that nobody reads any more.
+    /// Removes files of the text index that nobody reads any more, and tells how many old segments
+    /// are left because somebody does.
     ///
     /// # Errors
     /// [`ProjectionError`].
-    pub fn collect_garbage(&mut self) -> Result<(), ProjectionError> {
-        // Closing the writer would drop what is not committed.
+    pub fn collect_garbage(&mut self) -> Result<u64, ProjectionError> {
         self.commit()?;
-        Ok(self.text()?.collect_garbage()?)
+        let dir = self.text_path.clone();
+        Ok(self.text()?.collect_garbage(&dir)?)
     }
 
     /// Lets go of both. Readers may still hold views: their files stay until they are done.
     fn shut(&mut self) -> Result<(), ProjectionError> {
-        if let Some(mut text) = self.text.take() {
+        if let Some(mut text) = self.pair.text.take() {
             text.close_writer()?;
         }
-        drop(self.catalog.take());
+        drop(self.pair.catalog.take());
         Ok(())
     }
 
@@ -333,10 +262,10 @@ impl ProjectionSet {
         }
         let checkpoint = self.checkpoint();
         self.text()?.close_writer()?;
-        if let Some(catalog) = self.catalog.take() {
+        if let Some(catalog) = self.pair.catalog.take() {
             catalog.close_compacted(&self.catalog_path)?;
         }
-        drop(self.text.take());
+        drop(self.pair.text.take());
         self.catalogs.mark(&self.catalog_path, checkpoint)?;
         self.texts.mark(&self.text_path, checkpoint)
     }

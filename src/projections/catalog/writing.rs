@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 
 use super::apply::Batch;
 use super::{Catalog, CatalogError, Counters};
+use crate::crash_point;
 use crate::projections::Applicable;
 
 /// Chunks of events that may wait; the sender is held up when there are more.
@@ -73,6 +74,7 @@ fn fill(part: &Part, steps: &Receiver<Step>) -> Result<Option<Counters>, Catalog
                 batch.finish(&mut wtxn)?;
                 counters.store(&part.tables, &mut wtxn)?;
                 wtxn.commit()?;
+                crash_point::reach("catalog committed");
                 return Ok(Some(counters));
             }
         };

@@ -3,9 +3,11 @@
 //! The writer is opened when there is something to write and closed by the caller when idle: an
 //! open one costs threads and memory. Every commit carries the checkpoint in its payload.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use roaring::RoaringBitmap;
+use tantivy::index::SegmentId;
 use tantivy::indexer::{IndexWriterOptions, LogMergePolicy};
 use tantivy::tokenizer::TextAnalyzer;
 use tantivy::{Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, Searcher, Term};
@@ -14,6 +16,7 @@ use super::TextError;
 use super::directory::UnsyncedDirectory;
 use super::schema::{self, Fields};
 use super::tokenizer::{StemWords, Words};
+use crate::crash_point;
 use crate::ids::{Ordinal, Seq};
 use crate::mail::Message;
 
@@ -124,13 +127,23 @@ impl TextIndex {
         Ok(dropped)
     }
 
-    /// Removes files of segments that nobody reads any more.
+    /// Removes files of segments that nobody reads any more, and tells how many old segments are
+    /// left because somebody does.
     ///
     /// # Errors
     /// [`TextError`].
-    pub fn collect_garbage(&mut self) -> Result<(), TextError> {
+    pub fn collect_garbage(&mut self, dir: &Path) -> Result<u64, TextError> {
         self.writer()?.garbage_collect_files().wait()?;
-        self.close_writer()
+        self.close_writer()?;
+        let living: HashSet<String> =
+            self.index.searchable_segment_ids()?.iter().map(SegmentId::uuid_string).collect();
+        let mut left = 0;
+        for entry in std::fs::read_dir(dir)? {
+            let name = entry?.file_name().to_string_lossy().into_owned();
+            let segment = name.strip_suffix(".term").map(str::to_owned);
+            left += u64::from(segment.is_some_and(|segment| !living.contains(&segment)));
+        }
+        Ok(left)
     }
 
     fn writer(&mut self) -> Result<&mut IndexWriter, TextError> {
@@ -158,6 +171,7 @@ impl TextIndex {
         let mut prepared = self.writer()?.prepare_commit()?;
         prepared.set_payload(&format!("{{\"seq\":{checkpoint}}}"));
         prepared.commit()?;
+        crash_point::reach("text committed");
         self.reader.reload()?;
         self.checkpoint = checkpoint;
         Ok(())

@@ -2,7 +2,6 @@
 //! stand in a dictionary at all.
 
 use std::collections::HashSet;
-use std::path::Path;
 
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocSet as _, TERMINATED, Term};
@@ -61,22 +60,6 @@ impl TextReader {
             }
         }
         Ok(())
-    }
-
-    /// Dictionaries in the index's directory that belong to no segment of it.
-    ///
-    /// # Errors
-    /// [`TextError`].
-    pub fn stale_segments(&self, dir: &Path) -> Result<u64, TextError> {
-        let living: HashSet<String> =
-            self.searcher.segment_readers().iter().map(|s| s.segment_id().uuid_string()).collect();
-        let mut stale = 0;
-        for entry in std::fs::read_dir(dir)? {
-            let name = entry?.file_name().to_string_lossy().into_owned();
-            let segment = name.strip_suffix(".term").map(str::to_owned);
-            stale += u64::from(segment.is_some_and(|segment| !living.contains(&segment)));
-        }
-        Ok(stale)
     }
 
     /// Whether a message is in the index.

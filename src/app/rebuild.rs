@@ -1,0 +1,124 @@
+//! Building projections anew from the log while the old ones serve.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::oneshot;
+
+use super::{Error, Postrider, blocking};
+use crate::actors::directory::mailbox_dir;
+use crate::actors::{MailboxHandle, projector};
+use crate::events::registry::Identity;
+use crate::projections::ProjectionError;
+use crate::projections::build::{Build, Compared, Control, Parts};
+
+/// What a rebuild did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rebuilt {
+    /// Name of the mailbox.
+    pub mailbox: String,
+    /// Events replayed, those of an interrupted rebuild included.
+    pub events: u64,
+    /// Messages it holds.
+    pub messages: u64,
+    /// How the new content compares with what served before.
+    pub compared: Compared,
+}
+
+impl Postrider {
+    fn dir_of(&self, identity: &Identity) -> PathBuf {
+        mailbox_dir(&self.inner.config.data_dir.join("mailboxes"), identity.mailbox)
+    }
+
+    /// Builds projections of a mailbox from zero beside those that serve, compares them, and lets
+    /// them serve. One that was interrupted goes on where it was. What served before is kept until
+    /// the next rebuild ([`Postrider::roll_back`]) or purge.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`] when `control` said so; [`Error::Rebuild`]. The old generation then
+    /// still serves.
+    pub async fn rebuild(
+        &self,
+        mailbox: &str,
+        parts: Parts,
+        control: Arc<Control>,
+    ) -> Result<Rebuilt, Error> {
+        let identity = self.identity(mailbox)?;
+        let _at_work = self.inner.purges.at_work().await;
+        let one = self.inner.purges.of(identity.mailbox);
+        let _one = one.lock().await;
+        let handle = self.handle(&identity).await?;
+        // Keeps the mailbox open meanwhile.
+        let _place =
+            Arc::clone(&handle.admission).acquire_owned().await.map_err(|_| Error::Gone)?;
+        let (log, dir) = (Arc::clone(&self.inner.log), self.dir_of(&identity));
+        let (number, steer) = (identity.mailbox, Arc::clone(&control));
+        let build = blocking(move || {
+            let mut build = Build::begin(&dir, &log, number, parts)?;
+            match build.advance(&log, log.head(number)?, &steer) {
+                Ok(()) => Ok(build),
+                Err(ProjectionError::Cancelled) => {
+                    build.discard()?;
+                    Err(Error::Cancelled)
+                }
+                Err(other) => Err(other.into()),
+            }
+        })
+        .await??;
+        let (build, compared) = self.compare(&handle, build, &control).await?;
+        let events = build.checkpoint().0;
+        let (reply, swapped) = oneshot::channel();
+        handle
+            .projector
+            .cast(projector::Request::Swap(Box::new(build), reply))
+            .map_err(|_| Error::Gone)?;
+        swapped.await.map_err(|_| Error::Gone)?.map_err(Error::Rebuild)?;
+        let status = self.mailbox_status(mailbox).await?;
+        let (mailbox, messages) = (identity.name, status.messages);
+        Ok(Rebuilt { mailbox, events, messages, compared })
+    }
+
+    async fn compare(
+        &self,
+        handle: &MailboxHandle,
+        mut build: Build,
+        control: &Arc<Control>,
+    ) -> Result<(Build, Compared), Error> {
+        // What a reader met damage in must not be read whole.
+        if control.unverified || handle.distrusted.load(Ordering::SeqCst) {
+            return Ok((build, Compared::Skipped));
+        }
+        // At least as far as the build has come: every event of it was acknowledged.
+        let view = self.view(handle).await?;
+        let (log, steer) = (Arc::clone(&self.inner.log), Arc::clone(control));
+        blocking(move || {
+            match build.advance(&log, view.seq(), &steer) {
+                Ok(()) => {}
+                Err(ProjectionError::Cancelled) => {
+                    build.discard()?;
+                    return Err(Error::Cancelled);
+                }
+                Err(other) => return Err(other.into()),
+            }
+            let compared = build.compare(&view)?;
+            Ok((build, compared))
+        })
+        .await?
+    }
+
+    /// Lets the projections from before the last rebuild serve again, brought up to date.
+    ///
+    /// # Errors
+    /// [`Error::Rebuild`] when none are kept.
+    pub async fn roll_back(&self, mailbox: &str) -> Result<(), Error> {
+        let identity = self.identity(mailbox)?;
+        let one = self.inner.purges.of(identity.mailbox);
+        let _one = one.lock().await;
+        let handle = self.handle(&identity).await?;
+        let (reply, rolled) = oneshot::channel();
+        handle.projector.cast(projector::Request::RollBack(reply)).map_err(|_| Error::Gone)?;
+        rolled.await.map_err(|_| Error::Gone)?.map_err(Error::Rebuild)
+    }
+}

@@ -1,0 +1,57 @@
+//! Named places at which tests let the process die, as `kill -9` there would.
+//!
+//! `POSTRIDER_CRASH_AT=name:n` ends the process at the n-th passing of a place. Only in builds with
+//! debug assertions; a release has nothing of this.
+
+/// Every name, in the order of the work.
+pub const NAMES: [&str; 16] = [
+    "append keys stored",
+    "append batch written",
+    "append keys lost",
+    "catalog committed",
+    "text committed",
+    "erasure confirmed",
+    "purge text merged",
+    "purge catalog written",
+    "purge catalog renamed",
+    "purge content dropped",
+    "purge keys copied",
+    "purge keys renamed",
+    "purge proven",
+    "rebuild built",
+    "rebuild catalog swapped",
+    "rebuild text swapped",
+];
+
+/// Passes a place.
+#[inline]
+pub fn reach(name: &'static str) {
+    #[cfg(debug_assertions)]
+    armed::reach(name);
+    #[cfg(not(debug_assertions))]
+    let _ = name;
+}
+
+#[cfg(debug_assertions)]
+mod armed {
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    static AT: OnceLock<Option<(String, u64)>> = OnceLock::new();
+    static PASSED: AtomicU64 = AtomicU64::new(0);
+
+    pub(super) fn reach(name: &'static str) {
+        debug_assert!(super::NAMES.contains(&name), "{name} is not listed");
+        let at = AT.get_or_init(|| {
+            let setting = std::env::var("POSTRIDER_CRASH_AT").ok()?;
+            let (name, nth) = setting.rsplit_once(':')?;
+            Some((name.to_owned(), nth.parse().ok()?))
+        });
+        if let Some((wanted, nth)) = at
+            && wanted == name
+            && PASSED.fetch_add(1, Ordering::SeqCst) + 1 == *nth
+        {
+            std::process::abort();
+        }
+    }
+}
