@@ -137,7 +137,17 @@ impl Postrider {
     /// # Errors
     /// [`Error::Invalid`] and [`Error::Query`] for what was asked.
     pub async fn erase(&self, mailbox: &str, request: EraseRequest) -> Result<ReceiptOut, Error> {
-        let identity = self.identity(mailbox)?;
+        let (postrider, identity) = (self.clone(), self.identity(mailbox)?);
+        // Whoever asked may go away; what was begun is done to its end.
+        let erasing = tokio::spawn(async move { postrider.erase_in(identity, request).await });
+        erasing.await.map_err(|_| Error::Gone)?
+    }
+
+    async fn erase_in(
+        &self,
+        identity: Identity,
+        request: EraseRequest,
+    ) -> Result<ReceiptOut, Error> {
         let handle = self.handle(&identity).await?;
         let view = self.view(&handle).await?;
         let receipt = self.receipt(&identity, scope(&request.select));
@@ -191,7 +201,13 @@ impl Postrider {
         mailbox: &str,
         scope: ScopeKind,
     ) -> Result<ReceiptOut, Error> {
-        let identity = self.identity(mailbox)?;
+        let (postrider, identity) = (self.clone(), self.identity(mailbox)?);
+        let erasing = tokio::spawn(async move { postrider.erase_whole(identity, scope).await });
+        erasing.await.map_err(|_| Error::Gone)?
+    }
+
+    async fn erase_whole(&self, identity: Identity, scope: ScopeKind) -> Result<ReceiptOut, Error> {
+        let mailbox = &identity.id.to_string();
         if !self.holds(mailbox).await?.is_empty() {
             let select = Selection::Everything;
             let request = EraseRequest { select, remember: false, as_of_seq: None };

@@ -19,8 +19,10 @@
 //! # }
 //! ```
 
+mod backup;
 mod erase;
 mod error;
+mod history;
 mod holds;
 mod import;
 mod ingest;
@@ -31,6 +33,7 @@ mod receipts;
 mod selection;
 mod show;
 mod status;
+mod verify;
 
 use std::fs::File;
 use std::path::Path;
@@ -39,8 +42,10 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
+pub use backup::{BackedUp, Compacted, ErasureToRepeat, Restored, erasures_of, restore};
 pub use erase::{ErasePreview, EraseRequest};
 pub use error::{Error, Fault};
+pub use history::{EVENTS_MAX, EventOut, LogStats};
 pub use holds::{HOLD_REASON_CHARS_MAX, HoldOut};
 pub use import::{Account, ImportFailure, ImportOptions, ImportProgress};
 pub use ingest::{IngestOutcome, IngestRequest};
@@ -51,6 +56,7 @@ pub use receipts::ReceiptOut;
 pub use selection::{SELECTED_IDS_MAX, Selection};
 pub use show::{AttachmentOut, ShownMessage};
 pub use status::{Health, MailboxStatus, Status};
+pub use verify::{Finding, Verified, VerifyProgress};
 
 use crate::actors::{Actors, MailboxHandle, Running, projector};
 use crate::clock::{SharedClock, SystemClock};

@@ -241,15 +241,7 @@ impl Postrider {
         // An identity that is gone has no mailbox to wake.
         let living = self.identity(&identity.id.to_string()).is_ok();
         let purged = if living {
-            let handle = self.handle(identity).await?;
-            // Keeps the mailbox open meanwhile.
-            let _place =
-                Arc::clone(&handle.admission).acquire_owned().await.map_err(|_| Error::Gone)?;
-            let (reply, purged) = oneshot::channel();
-            handle.projector.cast(projector::Request::Purge(reply)).map_err(|_| Error::Gone)?;
-            let (purged, before) = purged.await.map_err(|_| Error::Gone)?.map_err(Error::Purge)?;
-            self.collect_garbage(&handle, &before).await?;
-            purged
+            self.purge_projections(identity).await?
         } else {
             self.inner.running.remove(mailbox).await?;
             Purged { text_documents: 0, directories: 1 }
@@ -291,6 +283,26 @@ impl Postrider {
         }
         self.inner.purges.ended.send_modify(|ended| *ended += 1);
         Ok(())
+    }
+
+    /// Rewrites the projections of a mailbox, whatever was erased.
+    pub(super) async fn purge_now(&self, identity: &Identity) -> Result<(), Error> {
+        let _at_work = self.inner.purges.at_work().await;
+        let one = self.inner.purges.of(identity.mailbox);
+        let _one = one.lock().await;
+        self.purge_projections(identity).await.map(drop)
+    }
+
+    async fn purge_projections(&self, identity: &Identity) -> Result<Purged, Error> {
+        let handle = self.handle(identity).await?;
+        // Keeps the mailbox open meanwhile.
+        let _place =
+            Arc::clone(&handle.admission).acquire_owned().await.map_err(|_| Error::Gone)?;
+        let (reply, purged) = oneshot::channel();
+        handle.projector.cast(projector::Request::Purge(reply)).map_err(|_| Error::Gone)?;
+        let (purged, before) = purged.await.map_err(|_| Error::Gone)?.map_err(Error::Purge)?;
+        self.collect_garbage(&handle, &before).await?;
+        Ok(purged)
     }
 
     /// Waits until old files are off the disk: those that a search still reads cannot go, but

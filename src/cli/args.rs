@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::app::MAILBOX_DEFAULT;
-use crate::ids::{HoldId, MessageId, ReceiptId, ThreadId};
+use crate::ids::MessageId;
 use crate::search::Sort;
 
+use super::args_lifecycle::{Backup, Erase, Hold, Label, Log, Mark, Receipt, Restore, Verify};
 use super::words;
 
 const EXIT_CODES: &str = "\
@@ -129,6 +130,39 @@ pub(super) enum Command {
   postrider hold list
   postrider hold release hld_01J9Z3K8V4QW7X2M5N6P8R0T1V")]
     Hold(Hold),
+    /// Check everything that is stored against itself
+    ///
+    /// The chain and the seals of the log, the content of every message, the keys, the indexes and
+    /// their counters. Names the first bad event. Nothing is changed without --repair.
+    #[command(after_help = "Examples:
+  postrider verify
+  postrider verify --mailbox work --repair")]
+    Verify(Verify),
+    /// Rewrite all stores without what was let go, and free the space
+    #[command(after_help = "Example:
+  postrider compact")]
+    Compact,
+    /// Copy mail, log and keys into a directory, also while a server is at work
+    ///
+    /// A directory that holds an earlier backup is brought up to date. Indexes are not copied; they
+    /// are built when the backup is restored. Whoever has a backup can read the mail in it.
+    #[command(after_help = "Example:
+  postrider backup /media/disk/mail-backup")]
+    Backup(Backup),
+    /// Put a backup into an empty data directory and build the indexes
+    ///
+    /// Erasures that are younger than the backup are applied again: name the old data directory, or
+    /// a file that `postrider receipt export` wrote.
+    #[command(after_help = "Examples:
+  postrider --data-dir fresh restore /media/disk/mail-backup
+  postrider --data-dir fresh restore /media/disk/mail-backup --receipts receipts.json")]
+    Restore(Restore),
+    /// Look at the log: events as lines of JSON, without anything that a person wrote
+    #[command(after_help = "Examples:
+  postrider log tail
+  postrider log show 48213
+  postrider log stats")]
+    Log(Log),
     /// Show what erasures took, and the proof
     #[command(after_help = "Examples:
   postrider receipt list
@@ -263,177 +297,6 @@ pub(super) enum RebuildParts {
     Catalog,
     /// The text index
     Text,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct Label {
-    #[command(subcommand)]
-    pub(super) what: LabelWhat,
-}
-
-#[derive(Debug, Subcommand)]
-pub(super) enum LabelWhat {
-    /// Put a label on what a query finds
-    Add(LabelQuery),
-    /// Take a label off what a query finds
-    Remove(LabelQuery),
-    /// Take a change back
-    Undo {
-        /// The event, as the change answered
-        #[arg(value_name = "EVENT")]
-        event: u64,
-        #[command(flatten)]
-        of: OfMailbox,
-    },
-}
-
-#[derive(Debug, Args)]
-pub(super) struct LabelQuery {
-    /// The label: lower-case letters, digits, and _ : - inside
-    #[arg(value_name = "LABEL")]
-    pub(super) label: String,
-    #[command(flatten)]
-    pub(super) on: OnQuery,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct Mark {
-    /// What they become
-    #[arg(value_name = "AS")]
-    pub(super) mark: MarkAs,
-    #[command(flatten)]
-    pub(super) on: OnQuery,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(super) enum MarkAs {
-    /// Without the label unread
-    Read,
-    /// With the label unread
-    Unread,
-    /// With the label starred
-    Starred,
-    /// Without the label starred
-    Unstarred,
-    /// Found as usual
-    Received,
-    /// Found only when asked for
-    Quarantined,
-    /// Never shown
-    Throttled,
-    /// Never shown
-    Hidden,
-}
-
-/// What a query finds.
-#[derive(Debug, Args)]
-pub(super) struct OnQuery {
-    /// Count only
-    #[arg(long)]
-    pub(super) dry_run: bool,
-    /// Only what had arrived at this position, as a dry run answered
-    #[arg(long, value_name = "SEQ")]
-    pub(super) as_of: Option<u64>,
-    #[command(flatten)]
-    pub(super) of: OfMailbox,
-    /// The query, behind --
-    #[arg(required = true, last = true, value_name = "QUERY")]
-    pub(super) query: Vec<String>,
-}
-
-/// Which messages.
-#[derive(Debug, Args)]
-pub(super) struct Which {
-    /// A message; may be repeated
-    #[arg(long = "message", value_name = "MSG_ID")]
-    pub(super) messages: Vec<MessageId>,
-    /// A whole thread; may be repeated
-    #[arg(long = "thread", value_name = "THR_ID")]
-    pub(super) threads: Vec<ThreadId>,
-    /// Everything from, to or answered to an address
-    #[arg(long, value_name = "ADDRESS")]
-    pub(super) counterparty: Option<String>,
-    /// What a query finds
-    #[arg(long, value_name = "QUERY")]
-    pub(super) query: Option<String>,
-}
-
-#[derive(Debug, Args)]
-#[command(group = clap::ArgGroup::new("scope").required(true)
-    .args(["messages", "threads", "counterparty", "query", "everything", "tenant"]))]
-pub(super) struct Erase {
-    #[command(flatten)]
-    pub(super) which: Which,
-    /// The mailbox with everything in it
-    #[arg(long)]
-    pub(super) everything: bool,
-    /// All mailboxes of a tenant
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["remember", "dry_run", "as_of"])]
-    pub(super) tenant: Option<String>,
-    /// Refuse the same messages when they are imported again
-    #[arg(long, conflicts_with = "everything")]
-    pub(super) remember: bool,
-    /// Count only
-    #[arg(long, conflicts_with = "everything")]
-    pub(super) dry_run: bool,
-    /// Only what had arrived at this position, as a dry run answered
-    #[arg(long, value_name = "SEQ", conflicts_with = "everything")]
-    pub(super) as_of: Option<u64>,
-    /// Do not ask
-    #[arg(long)]
-    pub(super) yes: bool,
-    #[command(flatten)]
-    pub(super) of: OfMailbox,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct Hold {
-    #[command(subcommand)]
-    pub(super) what: HoldWhat,
-}
-
-#[derive(Debug, Subcommand)]
-pub(super) enum HoldWhat {
-    /// Put messages and their threads under a hold
-    #[command(group = clap::ArgGroup::new("scope").required(true)
-        .args(["messages", "threads", "counterparty", "query"]))]
-    Set {
-        /// Why; it is repeated in receipts, so name a case and no person
-        #[arg(long, value_name = "TEXT")]
-        reason: String,
-        #[command(flatten)]
-        which: Which,
-        #[command(flatten)]
-        of: OfMailbox,
-    },
-    /// End a hold
-    Release {
-        /// Which
-        #[arg(value_name = "HLD_ID")]
-        hold: HoldId,
-        #[command(flatten)]
-        of: OfMailbox,
-    },
-    /// List holds
-    List(OfMailbox),
-}
-
-#[derive(Debug, Args)]
-pub(super) struct Receipt {
-    #[command(subcommand)]
-    pub(super) what: ReceiptWhat,
-}
-
-#[derive(Debug, Subcommand)]
-pub(super) enum ReceiptWhat {
-    /// All receipts
-    List,
-    /// One receipt
-    Show {
-        /// Which
-        #[arg(value_name = "RCP_ID")]
-        receipt: ReceiptId,
-    },
 }
 
 #[derive(Debug, Args)]

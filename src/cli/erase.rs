@@ -1,6 +1,7 @@
 //! `postrider erase`: asks first, then erases, then waits for the proof.
 
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
+use std::time::Duration;
 
 use crate::app::{ErasePreview, ReceiptOut};
 use crate::config::Config;
@@ -9,10 +10,13 @@ use crate::http::wire::path_segment;
 use crate::http::wire_lifecycle::{ErasureRequest, Receipts};
 
 use super::access::Access;
-use super::args::Erase;
+use super::args_lifecycle::Erase;
 use super::failure::{Exit, Failure};
 use super::output::Output;
 use super::receipt;
+
+/// Time between two looks at a receipt.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Erases.
 pub(super) async fn run(config: Config, args: Erase, out: Output) -> Result<Exit, Failure> {
@@ -97,9 +101,14 @@ async fn preview(access: &Access, args: &Erase) -> Result<ErasePreview, Failure>
 async fn wait(access: &Access, receipt: &ReceiptOut) -> Result<ReceiptOut, Failure> {
     match access {
         Access::Here(postrider) => Ok(postrider.purged(receipt.receipt_id).await?),
-        Access::Server(client) => {
-            client.get(&format!("/v1/receipts/{}?wait=true", receipt.receipt_id)).await
-        }
+        Access::Server(client) => loop {
+            let found: ReceiptOut =
+                client.get(&format!("/v1/receipts/{}", receipt.receipt_id)).await?;
+            if found.purged_at.is_some() {
+                return Ok(found);
+            }
+            tokio::time::sleep(LOOK).await;
+        },
     }
 }
 

@@ -6,7 +6,8 @@ use crate::http::wire::path_segment;
 use crate::http::wire_lifecycle::{HoldRequest, Holds, Selector};
 
 use super::access::Access;
-use super::args::{Hold, HoldWhat, OfMailbox, Which};
+use super::args::OfMailbox;
+use super::args_lifecycle::{Hold, HoldWhat, Which};
 use super::failure::{Exit, Failure};
 use super::output::Output;
 use super::safe;

@@ -7,7 +7,7 @@ use crate::http::wire::path_segment;
 use crate::http::wire_lifecycle::{LabelsRequest, UndoRequest};
 
 use super::access::Access;
-use super::args::{Label, LabelWhat, Mark, MarkAs, OnQuery};
+use super::args_lifecycle::{Label, LabelWhat, Mark, MarkAs, OnQuery};
 use super::failure::{Exit, Failure};
 use super::output::Output;
 

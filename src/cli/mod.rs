@@ -6,6 +6,7 @@
 
 mod access;
 mod args;
+mod args_lifecycle;
 mod client;
 mod dump;
 mod erase;
@@ -15,6 +16,8 @@ mod import;
 mod interrupt;
 mod job;
 mod label;
+mod log;
+mod maintenance;
 mod output;
 mod own_address;
 mod progress;
@@ -72,6 +75,11 @@ fn execute(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Mark(mark) => in_runtime(label::mark(config, mark, out)),
         Command::Erase(erase) => in_runtime(erase::run(config, erase, out)),
         Command::Hold(hold) => in_runtime(hold::run(config, hold, out)),
+        Command::Verify(verify) => in_runtime(maintenance::verify(config, verify, out)),
+        Command::Compact => in_runtime(maintenance::compact(config, out)),
+        Command::Backup(backup) => in_runtime(maintenance::backup(config, backup, out)),
+        Command::Restore(restore) => in_runtime(maintenance::restore(config, restore, out)),
+        Command::Log(log) => in_runtime(log::run(config, log, out)),
         Command::Receipt(receipt) => in_runtime(receipt::run(config, receipt, out)),
         Command::OwnAddress(own) => in_runtime(own_address::run(config, own, out)),
         Command::Serve(serve) => in_runtime(serve::run(config, serve, out)),

@@ -21,6 +21,11 @@ impl Bar {
         Self::new("rebuild", "{bar:20} {pos}/{len} events {per_sec} ETA {eta} {wide_msg}")
     }
 
+    /// A bar for other work: steps, rate, estimate.
+    pub(super) fn maintenance(what: &'static str) -> Self {
+        Self::new(what, "{bar:20} {pos}/{len} {per_sec} ETA {eta}")
+    }
+
     fn new(what: &'static str, template: &str) -> Self {
         let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
         let style = ProgressStyle::with_template(template)
@@ -35,7 +40,8 @@ impl Bar {
         match progress {
             // Nothing to say before it is known how much there is.
             JobProgress::Import { bytes_total: 0, .. }
-            | JobProgress::Rebuild { events_total: 0, .. } => {}
+            | JobProgress::Rebuild { events_total: 0, .. }
+            | JobProgress::Maintenance { total: 0, .. } => {}
             JobProgress::Import { bytes_done, bytes_total, messages } => {
                 self.bar.set_length(*bytes_total);
                 self.bar.set_position(*bytes_done);
@@ -45,6 +51,10 @@ impl Bar {
                 self.bar.set_length(*events_total);
                 self.bar.set_position(*events_done);
                 self.bar.set_message(super::safe::line(mailbox));
+            }
+            JobProgress::Maintenance { done, total } => {
+                self.bar.set_length(*total);
+                self.bar.set_position(*done);
             }
         }
     }

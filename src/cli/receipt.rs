@@ -2,13 +2,15 @@
 
 use std::fmt::Write as _;
 
+use serde_json::{Value, json};
+
 use crate::app::ReceiptOut;
 use crate::config::Config;
 use crate::events::receipt::ErasureState;
 use crate::http::wire_lifecycle::Receipts;
 
 use super::access::Access;
-use super::args::{Receipt, ReceiptWhat};
+use super::args_lifecycle::{Receipt, ReceiptWhat};
 use super::failure::{Exit, Failure};
 use super::output::Output;
 use super::safe;
@@ -16,7 +18,14 @@ use super::safe;
 /// Lists receipts, or shows one.
 pub(super) async fn run(config: Config, args: Receipt, out: Output) -> Result<Exit, Failure> {
     let access = Access::find(config).await?;
+    if matches!(args.what, ReceiptWhat::Export) {
+        let exported = export(&access).await;
+        access.close().await;
+        out.value(&exported?)?;
+        return Ok(Exit::Fine);
+    }
     let found = match (&access, &args.what) {
+        (_, ReceiptWhat::Export) => Ok(Vec::new()),
         (Access::Here(postrider), ReceiptWhat::List) => {
             postrider.erasures().await.map_err(Failure::from)
         }
@@ -32,6 +41,13 @@ pub(super) async fn run(config: Config, args: Receipt, out: Output) -> Result<Ex
     };
     access.close().await;
     tell(&found?, out)
+}
+
+async fn export(access: &Access) -> Result<Value, Failure> {
+    match access {
+        Access::Here(postrider) => Ok(json!({ "erasures": postrider.erasures_to_repeat().await? })),
+        Access::Server(client) => client.get("/v1/admin/receipts/export").await,
+    }
 }
 
 /// Prints receipts; a probe that found something is a failure.

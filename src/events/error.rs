@@ -19,6 +19,9 @@ pub enum LogError {
     /// The key store could not be opened again after it was compacted.
     #[error("the key store is closed; restart")]
     KeysClosed,
+    /// The directory of a backup holds something else.
+    #[error("{0} holds no earlier backup of this data directory; name another directory")]
+    ForeignBackup(PathBuf),
     /// A directory or file could not be prepared.
     #[error("{path}: {source}")]
     Io {

@@ -9,6 +9,7 @@ use std::sync::{PoisonError, RwLock};
 
 use heed::types::Bytes;
 use heed::{CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, PutFlags, WithoutTls};
+use roaring::RoaringBitmap;
 
 use super::seal::SealingKey;
 use super::{LogError, keys};
@@ -187,6 +188,43 @@ impl KeyStore {
         // Whatever became of the rename, one whole store lies in its place.
         *open = Some(Store::open(&self.dir, EnvFlags::empty())?);
         renamed.map_err(io)
+    }
+
+    /// Makes another store hold the same keys and no other, also in its free pages.
+    ///
+    /// # Errors
+    /// [`LogError::Keys`] or [`LogError::Io`].
+    pub fn copy_to(&self, target: &Self) -> Result<(), LogError> {
+        self.read(|store| {
+            target.read(|copy| {
+                let rtxn = store.env.read_txn()?;
+                let mut wtxn = copy.env.write_txn()?;
+                copy.keys.clear(&mut wtxn)?;
+                for item in store.keys.iter(&rtxn)? {
+                    let (key, value) = item?;
+                    copy.keys.put_with_flags(&mut wtxn, PutFlags::APPEND, key, value)?;
+                }
+                Ok(wtxn.commit()?)
+            })
+        })?;
+        target.compact()
+    }
+
+    /// Ordinals of a mailbox that have a key.
+    ///
+    /// # Errors
+    /// [`LogError::Keys`].
+    pub fn ordinals(&self, mailbox: MailboxNo) -> Result<RoaringBitmap, LogError> {
+        self.read(|store| {
+            let rtxn = store.env.read_txn()?;
+            let mut ordinals = RoaringBitmap::new();
+            for item in store.keys.prefix_iter(&rtxn, &keys::mailbox(mailbox))? {
+                let (key, _) = item?;
+                let ordinal = key.get(4..8).and_then(|b| b.try_into().ok()).map(u32::from_be_bytes);
+                ordinals.extend(ordinal);
+            }
+            Ok(ordinals)
+        })
     }
 
     /// Key of a mailbox.

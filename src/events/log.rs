@@ -373,8 +373,14 @@ impl Log {
     }
 }
 
+#[path = "log_backup.rs"]
+mod log_backup;
+#[path = "log_check.rs"]
+mod log_check;
 #[path = "log_erasure.rs"]
 mod log_erasure;
+pub use log_backup::Copied;
+pub use log_check::BrokenLink;
 #[cfg(test)]
 #[path = "log_test.rs"]
 mod log_test;

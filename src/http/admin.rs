@@ -109,7 +109,7 @@ pub(super) async fn resume(
 fn hold_up(shared: &Shared, job_id: &str, pause: bool) -> Result<Json<JobView>, Refusal> {
     let job = shared.jobs.get(job_id)?;
     if !job.pause(pause) {
-        return Err(Refusal::invalid("job_id", "names an import; only a rebuild can be held up"));
+        return Err(Refusal::invalid("job_id", "names no rebuild; only those can be held up"));
     }
     Ok(Json(job.view()))
 }

@@ -9,13 +9,16 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use serde_json::Value;
 use tokio::sync::watch;
 use ulid::Ulid;
 
 use super::rebuild::{RebuildWatch, rebuild_mailboxes};
 use super::refusal::Refusal;
 use super::wire::{ErrorBody, JobProgress, JobState, JobView, RebuildRequest};
-use crate::app::{Account, Error, ImportOptions, ImportProgress, Postrider, Rebuilt};
+use crate::app::{
+    Account, Error, ImportOptions, ImportProgress, Postrider, Rebuilt, VerifyProgress,
+};
 use crate::clock::SharedClock;
 
 /// Jobs remembered.
@@ -40,11 +43,13 @@ pub(super) struct Job {
 enum Work {
     Import(Arc<ImportProgress>),
     Rebuild(Arc<RebuildWatch>),
+    Maintenance(Arc<VerifyProgress>),
 }
 
 enum End {
     Imported(Account),
     Rebuilt(Vec<Rebuilt>),
+    Maintained(Value),
     Failed(ErrorBody),
 }
 
@@ -80,6 +85,17 @@ impl Jobs {
         job.run(
             async move { rebuild_mailboxes(&postrider, &request, &watch).await.map(End::Rebuilt) },
         );
+        Ok(job)
+    }
+
+    /// Starts other work, whose outcome is JSON.
+    pub(super) fn maintain(
+        &self,
+        progress: Arc<VerifyProgress>,
+        work: impl Future<Output = Result<Value, Error>> + Send + 'static,
+    ) -> Result<Arc<Job>, Refusal> {
+        let job = self.add(Work::Maintenance(progress))?;
+        job.run(async move { work.await.map(End::Maintained) });
         Ok(job)
     }
 
@@ -149,13 +165,15 @@ impl Job {
         match &self.work {
             Work::Import(progress) => progress.stop.store(true, Relaxed),
             Work::Rebuild(watch) => watch.cancel(),
+            // Nothing is half done when it is ended by the end of the process.
+            Work::Maintenance(_) => {}
         }
     }
 
     /// Holds it up, or lets it go on; whether it can.
     pub(super) fn pause(&self, pause: bool) -> bool {
         match &self.work {
-            Work::Import(_) => false,
+            Work::Import(_) | Work::Maintenance(_) => false,
             Work::Rebuild(watch) => {
                 watch.pause(pause);
                 true
@@ -176,6 +194,10 @@ impl Job {
                 messages: progress.messages.load(Relaxed),
             },
             Work::Rebuild(watch) => watch.look(),
+            Work::Maintenance(progress) => JobProgress::Maintenance {
+                done: progress.done.load(Relaxed),
+                total: progress.total.load(Relaxed),
+            },
         };
         let fraction = progress.fraction();
         let elapsed = self.started.elapsed().as_secs_f64();
@@ -189,6 +211,7 @@ impl Job {
                 .map(|f| (elapsed * (1.0 - f) / f).round() as u64),
             account: None,
             rebuilt: Vec::new(),
+            outcome: None,
             error: None,
         };
         match &*self.end.borrow() {
@@ -200,6 +223,10 @@ impl Job {
             Some(End::Rebuilt(rebuilt)) => {
                 view.state = JobState::Done;
                 view.rebuilt.clone_from(rebuilt);
+            }
+            Some(End::Maintained(outcome)) => {
+                view.state = JobState::Done;
+                view.outcome = Some(outcome.clone());
             }
             Some(End::Failed(error)) => {
                 view.state = JobState::Failed;

@@ -14,6 +14,7 @@ mod health;
 mod host;
 mod jobs;
 mod labels;
+mod maintenance;
 mod messages;
 mod rebuild;
 mod refusal;
@@ -26,6 +27,7 @@ mod time_limit;
 pub mod wire;
 pub mod wire_lifecycle;
 
+pub use maintenance::verify_mailboxes;
 pub use rebuild::{RebuildWatch, rebuild_mailboxes};
 pub use server::{Server, StartError};
 pub use server_file::ServerFile;

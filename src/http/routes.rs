@@ -12,7 +12,8 @@ use super::host::Hosts;
 use super::jobs::Jobs;
 use super::refusal::Refusal;
 use super::{
-    admin, caller, dump, erasures, health, host, labels, messages, request_id, search, time_limit,
+    admin, caller, dump, erasures, health, host, labels, maintenance, messages, request_id, search,
+    time_limit,
 };
 use crate::app::Postrider;
 use crate::clock::SharedClock;
@@ -49,6 +50,12 @@ pub(super) fn router(shared: &Shared) -> Router {
         .route("/own-addresses", post(admin::own_addresses))
         .route("/dump", get(dump::dump))
         .route("/receipts", get(erasures::receipts))
+        .route("/receipts/export", get(maintenance::export))
+        .route("/verify", post(maintenance::verify))
+        .route("/backup", post(maintenance::backup))
+        .route("/compact", post(maintenance::compact))
+        .route("/log", get(maintenance::log))
+        .route("/log/stats", get(maintenance::log_stats))
         .route_layer(from_fn(caller::admin_only));
     let erasing = Router::new()
         .route("/v1/identities/{identity}", delete(erasures::erase_identity))

@@ -203,6 +203,9 @@ pub struct JobView {
     /// Of a rebuild: what is done.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub rebuilt: Vec<Rebuilt>,
+    /// Of a verification, a backup or a compaction: its outcome.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub outcome: Option<Value>,
     /// Of a job that failed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub error: Option<ErrorBody>,
@@ -244,6 +247,13 @@ pub enum JobProgress {
         /// Length of its stream.
         events_total: u64,
     },
+    /// A verification, a backup or a compaction.
+    Maintenance {
+        /// Steps done.
+        done: u64,
+        /// Steps to do; 0 when they cannot be counted.
+        total: u64,
+    },
 }
 
 impl JobProgress {
@@ -253,6 +263,7 @@ impl JobProgress {
         let (done, total) = match self {
             Self::Import { bytes_done, bytes_total, .. } => (*bytes_done, *bytes_total),
             Self::Rebuild { events_done, events_total, .. } => (*events_done, *events_total),
+            Self::Maintenance { done, total } => (*done, *total),
         };
         (total > 0).then(|| (done as f64 / total as f64).min(1.0))
     }

@@ -1,8 +1,12 @@
 //! Wire types of labels, erasures, holds and receipts.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
-use crate::app::{EraseRequest, Error, HoldOut, LabelChange, ReceiptOut, Selection};
+use crate::app::{
+    EraseRequest, Error, EventOut, HoldOut, LabelChange, ReceiptOut, Selection, Verified,
+};
 use crate::events::Status;
 use crate::ids::{MessageId, ThreadId};
 
@@ -145,4 +149,36 @@ pub struct Holds {
 pub struct Receipts {
     /// Oldest first.
     pub receipts: Vec<ReceiptOut>,
+}
+
+/// Body of `POST /v1/admin/verify`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct VerifyRequest {
+    /// Name or identity; all without one.
+    pub mailbox: Option<String>,
+    /// Build wrong indexes anew.
+    pub repair: bool,
+}
+
+/// Body of `POST /v1/admin/backup`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BackupRequest {
+    /// Where, absolute.
+    pub dir: PathBuf,
+}
+
+/// What a verification found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VerifyReport {
+    /// Mailboxes in order of their names.
+    pub mailboxes: Vec<Verified>,
+}
+
+/// Events of a stream.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Events {
+    /// In order.
+    pub events: Vec<EventOut>,
 }

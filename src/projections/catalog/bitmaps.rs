@@ -201,9 +201,17 @@ pub fn of_value(
     facet: Facet,
     value: &[u8],
 ) -> Result<RoaringBitmap, CatalogError> {
-    let key = value_key(facet, value);
+    of_key(tables, rtxn, &value_key(facet, value))
+}
+
+/// All messages of the value with this key ([`value_key`]).
+pub(super) fn of_key(
+    tables: &Tables,
+    rtxn: &RoTxn<'_, WithoutTls>,
+    key: &[u8],
+) -> Result<RoaringBitmap, CatalogError> {
     let mut joined = RoaringBitmap::new();
-    for item in tables.of(Table::Bitmaps).prefix_iter(rtxn, &key)? {
+    for item in tables.of(Table::Bitmaps).prefix_iter(rtxn, key)? {
         let (at, bytes) = item?;
         if at.len() == key.len() + 2 {
             join(&mut joined, &at[key.len()..], bytes)?;

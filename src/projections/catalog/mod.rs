@@ -16,6 +16,7 @@ pub mod people;
 pub mod prepared;
 mod purge;
 mod ranges;
+mod recount;
 pub mod tables;
 pub mod threads;
 mod view;
@@ -30,6 +31,7 @@ use roaring::RoaringBitmap;
 
 pub(super) use self::dump::message as write_prepared;
 use self::people::PeopleText;
+pub use self::recount::Miscounted;
 use self::tables::{Table, Tables, from_be_u32};
 pub use self::view::CatalogView;
 pub(super) use self::writing::Writing;

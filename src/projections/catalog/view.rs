@@ -361,25 +361,6 @@ impl CatalogView {
         })
     }
 
-    /// Hands every message to `take`, in order. Walks the whole catalog.
-    ///
-    /// # Errors
-    /// [`CatalogError`].
-    pub fn each_prepared(
-        &self,
-        mut take: impl FnMut(&Prepared) -> Result<(), CatalogError>,
-    ) -> Result<(), CatalogError> {
-        self.read(|tables, txn| {
-            let mut blocks = BlockReader::default();
-            for item in tables.of(Table::Dates).iter(txn)? {
-                let ordinal = from_be_u32(item?.0).ok_or(CatalogError::Damaged("ordinal"))?;
-                let prepared = blocks.get(tables, txn, Ordinal(ordinal))?;
-                take(&prepared.ok_or(CatalogError::Damaged("a message is missing"))?)?;
-            }
-            Ok(())
-        })
-    }
-
     /// Number of a message's thread: the lowest ordinal in it.
     ///
     /// # Errors
@@ -446,15 +427,10 @@ impl CatalogView {
             Ok(())
         })
     }
-
-    /// Writes canonical text of every table.
-    ///
-    /// # Errors
-    /// [`CatalogError`].
-    pub fn dump(&self, out: &mut dyn std::io::Write) -> Result<(), CatalogError> {
-        self.read(|tables, txn| super::dump::write(tables, txn, out))
-    }
 }
+
+#[path = "view_whole.rs"]
+mod view_whole;
 
 impl std::fmt::Debug for CatalogView {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 
+use roaring::RoaringBitmap;
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocSet as _, TERMINATED, Term};
 
@@ -60,6 +61,21 @@ impl TextReader {
             }
         }
         Ok(())
+    }
+
+    /// Ordinals of all messages in the index.
+    ///
+    /// # Errors
+    /// [`TextError`].
+    pub fn ordinals(&self) -> Result<RoaringBitmap, TextError> {
+        let mut ordinals = RoaringBitmap::new();
+        for segment in self.searcher.segment_readers() {
+            let column = segment.fast_fields().u64("ordinal")?;
+            for doc in segment.doc_ids_alive() {
+                ordinals.extend(column.first(doc).and_then(|o| u32::try_from(o).ok()));
+            }
+        }
+        Ok(ordinals)
     }
 
     /// Whether a message is in the index.
