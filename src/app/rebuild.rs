@@ -10,9 +10,15 @@ use tokio::sync::oneshot;
 use super::{Error, Postrider, blocking};
 use crate::actors::directory::mailbox_dir;
 use crate::actors::{MailboxHandle, projector};
+use crate::events::Log;
 use crate::events::registry::Identity;
 use crate::projections::ProjectionError;
 use crate::projections::build::{Build, Compared, Control, Parts};
+use crate::projections::catalog::bitmaps::Facet;
+use crate::projections::view::View;
+
+/// How often a comparison is tried again because messages were erased meanwhile.
+const COMPARISONS_MAX: usize = 3;
 
 /// What a rebuild did.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,26 +92,22 @@ impl Postrider {
         mut build: Build,
         control: &Arc<Control>,
     ) -> Result<(Build, Compared), Error> {
+        let mut compared = Compared::Skipped;
         // What a reader met damage in must not be read whole.
         if control.unverified || handle.distrusted.load(Ordering::SeqCst) {
-            return Ok((build, Compared::Skipped));
+            return Ok((build, compared));
         }
-        // At least as far as the build has come: every event of it was acknowledged.
-        let view = self.view(handle).await?;
-        let (log, steer) = (Arc::clone(&self.inner.log), Arc::clone(control));
-        blocking(move || {
-            match build.advance(&log, view.seq(), &steer) {
-                Ok(()) => {}
-                Err(ProjectionError::Cancelled) => {
-                    build.discard()?;
-                    return Err(Error::Cancelled);
-                }
-                Err(other) => return Err(other.into()),
+        for _ in 0..COMPARISONS_MAX {
+            // At least as far as the build has come: every event of it was acknowledged.
+            let view = self.view(handle).await?;
+            let (log, steer) = (Arc::clone(&self.inner.log), Arc::clone(control));
+            (build, compared) =
+                blocking(move || compare_with(&log, build, &view, &steer)).await??;
+            if compared != Compared::Skipped {
+                break;
             }
-            let compared = build.compare(&view)?;
-            Ok((build, compared))
-        })
-        .await?
+        }
+        Ok((build, compared))
     }
 
     /// Lets the projections from before the last rebuild serve again, brought up to date.
@@ -121,4 +123,28 @@ impl Postrider {
         handle.projector.cast(projector::Request::RollBack(reply)).map_err(|_| Error::Gone)?;
         rolled.await.map_err(|_| Error::Gone)?.map_err(Error::Rebuild)
     }
+}
+
+fn compare_with(
+    log: &Log,
+    mut build: Build,
+    view: &View,
+    control: &Control,
+) -> Result<(Build, Compared), Error> {
+    match build.advance(log, view.seq(), control) {
+        Ok(()) => {}
+        Err(ProjectionError::Cancelled) => {
+            build.discard()?;
+            return Err(Error::Cancelled);
+        }
+        Err(other) => return Err(other.into()),
+    }
+    let mut compared = build.compare(view)?;
+    // Messages erased since the view was made are still in it, and no longer in the build.
+    if compared == Compared::Different
+        && !view.catalog.with(Facet::All, b"")?.is_subset(&log.keyed_ordinals(build.mailbox())?)
+    {
+        compared = Compared::Skipped;
+    }
+    Ok((build, compared))
 }

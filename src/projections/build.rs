@@ -43,7 +43,8 @@ pub enum Compared {
     Equal,
     /// Not the same: the serving one was wrong, for the new one comes from the log.
     Different,
-    /// Not compared: nobody wanted it, or the serving one could not be read.
+    /// Not compared: nobody wanted it, the serving one could not be read, or messages were erased
+    /// all the time.
     Skipped,
 }
 
@@ -152,6 +153,12 @@ impl Build {
             (text, text_path) = (Some(opened), Some(path));
         }
         Ok(Self { pair: Pair::new(mailbox, catalog, text), catalog_path, text_path })
+    }
+
+    /// Whose.
+    #[must_use]
+    pub fn mailbox(&self) -> MailboxNo {
+        self.pair.mailbox
     }
 
     /// Position reached.
