@@ -8,6 +8,7 @@ mod corpus;
 mod fts5;
 mod http_query;
 mod latency;
+mod lifecycle;
 mod maildir;
 mod queries;
 mod rebuild;
@@ -22,6 +23,7 @@ use std::error::Error;
 use std::path::Path;
 use std::process::ExitCode;
 
+use postrider::app::MAILBOX_DEFAULT;
 use serde_json::{Map, Value};
 
 /// The allocator of the program itself.
@@ -39,6 +41,10 @@ postrider-bench [--step NAME] COMMAND
   fts5-query DB                  the queries against that, in process
   tantivy-loop SOURCE            index a source with Tantivy alone
   rebuild DATA_DIR [MAILBOX]     rebuild the projections of a mailbox, in process
+  labels DATA_DIR [MAILBOX]      label every message and take it off again, in process
+  search-during-rebuild DATA_DIR the queries alone, and while the mailbox is rebuilt
+  many DATA_DIR N EACH           make N mailboxes of EACH synthetic messages
+  cold DATA_DIR N                open a directory of many mailboxes; the first search in N of them
   http-query SERVER [MAILBOX]    the queries over one connection; SERVER is the data directory of
                                  a running server, or HOST:PORT with POSTRIDER_TOKEN set
   command-query COLUMN RUNS PROGRAM ARGUMENT...
@@ -81,9 +87,18 @@ fn run() -> Fallible<()> {
         ("fts5-load", [source, db]) => fts5::load(Path::new(source), Path::new(db))?,
         ("fts5-query", [db]) => fts5::query(Path::new(db))?,
         ("tantivy-loop", [source]) => tantivy_loop::run(Path::new(source))?,
-        ("rebuild", [dir]) => rebuild::run(Path::new(dir), postrider::app::MAILBOX_DEFAULT)?,
+        ("rebuild", [dir]) => rebuild::run(Path::new(dir), MAILBOX_DEFAULT)?,
         ("rebuild", [dir, mailbox]) => rebuild::run(Path::new(dir), mailbox)?,
-        ("http-query", [server]) => http_query::run(server, postrider::app::MAILBOX_DEFAULT)?,
+        ("labels", [dir]) => lifecycle::labels(Path::new(dir), MAILBOX_DEFAULT)?,
+        ("labels", [dir, mailbox]) => lifecycle::labels(Path::new(dir), mailbox)?,
+        ("search-during-rebuild", [dir]) => {
+            lifecycle::search_during_rebuild(Path::new(dir), MAILBOX_DEFAULT)?
+        }
+        ("many", [dir, count, each]) => {
+            lifecycle::many(Path::new(dir), count.parse()?, each.parse()?)?
+        }
+        ("cold", [dir, count]) => lifecycle::cold(Path::new(dir), count.parse()?)?,
+        ("http-query", [server]) => http_query::run(server, MAILBOX_DEFAULT)?,
         ("http-query", [server, mailbox]) => http_query::run(server, mailbox)?,
         ("command-query", [column, runs, program, arguments @ ..]) => {
             command_query::latencies(column.parse()?, runs.parse()?, program, arguments)?

@@ -20,6 +20,7 @@ use super::projector::{self, Projector, Published, WriterPool, report};
 use crate::clock::SharedClock;
 use crate::events::Log;
 use crate::events::event::HoldSet;
+use crate::events::log::SealedAppend;
 use crate::ids::{HoldId, MailboxNo, Seq};
 use crate::projections::set::ProjectionSet;
 
@@ -63,8 +64,12 @@ pub enum Request {
     Open(MailboxNo, oneshot::Sender<Opened>),
     /// An opening is done.
     Ready(MailboxNo, Box<Result<Opening, OpenError>>),
-    /// Close this mailbox, remove its projections, then answer: it was erased whole.
+    /// Close this mailbox and open it no more: it is going to be erased whole.
+    Close(MailboxNo, oneshot::Sender<()>),
+    /// Remove the projections of a mailbox that was erased whole.
     Remove(MailboxNo, oneshot::Sender<std::io::Result<()>>),
+    /// What was closed to be erased may be opened again: it was not erased.
+    Reopen(MailboxNo),
     /// Close every mailbox, then answer.
     CloseAll(oneshot::Sender<()>),
 }
@@ -105,6 +110,8 @@ pub struct State {
     writers: Arc<WriterPool>,
     open: HashMap<MailboxNo, (MailboxHandle, u64)>,
     waiting: HashMap<MailboxNo, Vec<oneshot::Sender<Opened>>>,
+    /// Closed for good, with those who wait for an opening to end before that.
+    closed: HashMap<MailboxNo, Vec<oneshot::Sender<()>>>,
     uses: u64,
 }
 
@@ -200,15 +207,23 @@ impl State {
                 .map(|(mailbox, _)| *mailbox);
             let Some(mailbox) = idle else { return };
             if let Some((handle, _)) = self.open.remove(&mailbox) {
-                close(handle).await;
+                close(handle, &self.arguments.log_writer).await;
             }
         }
     }
 }
 
-/// Stops a mailbox's actors in order: no more appends, then everything applied and closed.
-async fn close(handle: MailboxHandle) {
+/// Stops a mailbox's actors in order: no more appends, those on their way durable or failed, then
+/// everything applied and closed. Opened before that, it would give out positions again.
+async fn close(handle: MailboxHandle, log_writer: &ActorRef<log_writer::Request>) {
     let _ = handle.actor.drain_and_wait(None).await;
+    let (reply, written) = oneshot::channel();
+    let done: log_writer::Done = Box::new(move |_| {
+        let _ = reply.send(());
+    });
+    if log_writer.cast(log_writer::Request::Append(SealedAppend::default(), done)).is_ok() {
+        let _ = written.await;
+    }
     let (reply, closed) = oneshot::channel();
     if handle.projector.cast(projector::Request::Close(reply)).is_ok() {
         let _ = closed.await;
@@ -227,8 +242,8 @@ impl Actor for Directory {
         arguments: Arguments,
     ) -> Result<State, ActorProcessingErr> {
         let writers = WriterPool::new(arguments.writers_max.max(1));
-        let (open, waiting) = (HashMap::new(), HashMap::new());
-        Ok(State { arguments, writers, open, waiting, uses: 0 })
+        let (open, waiting, closed) = (HashMap::new(), HashMap::new(), HashMap::new());
+        Ok(State { arguments, writers, open, waiting, closed, uses: 0 })
     }
 
     async fn handle(
@@ -239,6 +254,10 @@ impl Actor for Directory {
     ) -> Result<(), ActorProcessingErr> {
         match request {
             Request::Open(mailbox, reply) => {
+                if state.closed.contains_key(&mailbox) {
+                    let _ = reply.send(Err(OpenError("it is being erased".into())));
+                    return Ok(());
+                }
                 state.uses += 1;
                 let now = state.uses;
                 if let Some((handle, used)) = state.open.get_mut(&mailbox) {
@@ -262,6 +281,19 @@ impl Actor for Directory {
                     Ok(opening) => state.start(&myself, mailbox, opening).await,
                     Err(error) => Err(error),
                 };
+                if let Some(closers) = state.closed.get_mut(&mailbox) {
+                    for reply in state.waiting.remove(&mailbox).unwrap_or_default() {
+                        let _ = reply.send(Err(OpenError("it is being erased".into())));
+                    }
+                    let closers = std::mem::take(closers);
+                    if let Ok(handle) = opened {
+                        close(handle, &state.arguments.log_writer).await;
+                    }
+                    for reply in closers {
+                        let _ = reply.send(());
+                    }
+                    return Ok(());
+                }
                 if let Ok(handle) = &opened {
                     state.open.insert(mailbox, (handle.clone(), state.uses));
                 }
@@ -269,21 +301,31 @@ impl Actor for Directory {
                     let _ = reply.send(opened.clone());
                 }
             }
-            Request::Remove(mailbox, reply) => {
+            Request::Close(mailbox, reply) => {
+                state.closed.entry(mailbox).or_default();
                 if let Some((handle, _)) = state.open.remove(&mailbox) {
-                    close(handle).await;
+                    close(handle, &state.arguments.log_writer).await;
                 }
+                if state.waiting.contains_key(&mailbox) {
+                    state.closed.entry(mailbox).or_default().push(reply);
+                } else {
+                    let _ = reply.send(());
+                }
+            }
+            Request::Reopen(mailbox) => drop(state.closed.remove(&mailbox)),
+            Request::Remove(mailbox, reply) => {
                 let dir = mailbox_dir(&state.arguments.mailboxes_dir, mailbox);
-                let removed = tokio::task::spawn_blocking(move || std::fs::remove_dir_all(dir));
-                let removed = match removed.await? {
-                    Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
-                    other => other,
-                };
-                let _ = reply.send(removed);
+                tokio::task::spawn_blocking(move || {
+                    let removed = match std::fs::remove_dir_all(dir) {
+                        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
+                        other => other,
+                    };
+                    let _ = reply.send(removed);
+                });
             }
             Request::CloseAll(reply) => {
                 for (_, (handle, _)) in std::mem::take(&mut state.open) {
-                    close(handle).await;
+                    close(handle, &state.arguments.log_writer).await;
                 }
                 let _ = reply.send(());
             }
@@ -314,7 +356,7 @@ impl Actor for Directory {
             .map(|(mailbox, _)| *mailbox);
         if let Some((handle, _)) = owner.and_then(|mailbox| state.open.remove(&mailbox)) {
             // What the other one still holds is durable; opening anew catches up from the log.
-            close(handle).await;
+            close(handle, &state.arguments.log_writer).await;
         }
         Ok(())
     }

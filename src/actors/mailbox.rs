@@ -9,6 +9,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use roaring::RoaringBitmap;
@@ -88,6 +89,9 @@ pub enum MailboxError {
     /// The change ends a hold that is not set.
     #[error("no such hold in this mailbox")]
     NoSuchHold,
+    /// It is being erased, or its projections are being opened again.
+    #[error("the mailbox takes nothing in just now; try again in a moment")]
+    Unready,
 }
 
 impl From<LogError> for MailboxError {
@@ -108,6 +112,9 @@ pub enum Request {
     Ingest(Vec<Incoming>, Reply<Vec<Outcome>>),
     /// Record this fact about messages that are there.
     Record(Event, Reply<Seq>),
+    /// Take nothing in any more: the mailbox is going to be erased whole. False when a hold forbids
+    /// it; then nothing changes.
+    Seal(Reply<bool>),
     /// Erase these messages but those under a hold.
     Erase(Box<Order>, Reply<Receipt>),
 }
@@ -142,6 +149,8 @@ pub struct Arguments {
 /// State of the actor.
 pub struct State {
     core: Option<Core>,
+    published: Published,
+    sealed: bool,
     acknowledged: Arc<AtomicU64>,
     log_writer: ActorRef<log_writer::Request>,
     projector: ActorRef<projector::Request>,
@@ -352,7 +361,19 @@ impl Core {
     }
 }
 
+/// How long a decision waits for projections that are being opened again.
+const VIEW_WAIT: Duration = Duration::from_secs(60);
+
 impl State {
+    /// Whether something can be decided: without a view, known mail would be taken for new.
+    async fn is_ready(&mut self) -> bool {
+        if self.sealed {
+            return false;
+        }
+        let seen = self.published.wait_for(Option::is_some);
+        tokio::time::timeout(VIEW_WAIT, seen).await.is_ok_and(|seen| seen.is_ok())
+    }
+
     /// Runs a decision where it may block, then hands its append on.
     async fn decide_with<T: Send + 'static>(
         &mut self,
@@ -433,7 +454,15 @@ impl Actor for MailboxActor {
             suppressed,
             clock,
         };
-        Ok(State { core: Some(core), acknowledged, log_writer, projector })
+        let published = core.published.clone();
+        Ok(State {
+            core: Some(core),
+            published,
+            sealed: false,
+            acknowledged,
+            log_writer,
+            projector,
+        })
     }
 
     async fn handle(
@@ -442,6 +471,20 @@ impl Actor for MailboxActor {
         request: Request,
         state: &mut State,
     ) -> Result<(), ActorProcessingErr> {
+        if let Request::Seal(reply) = request {
+            state.sealed = state.core.as_ref().is_some_and(|core| core.holds.is_empty());
+            let _ = reply.send(Ok(state.sealed));
+            return Ok(());
+        }
+        if !state.is_ready().await {
+            match request {
+                Request::Ingest(_, reply) => drop(reply.send(Err(MailboxError::Unready))),
+                Request::Record(_, reply) => drop(reply.send(Err(MailboxError::Unready))),
+                Request::Erase(_, reply) => drop(reply.send(Err(MailboxError::Unready))),
+                Request::Seal(_) => {}
+            }
+            return Ok(());
+        }
         match request {
             Request::Ingest(incoming, reply) => {
                 let decide = move |core: &mut Core| core.ingest(incoming);
@@ -450,6 +493,7 @@ impl Actor for MailboxActor {
             Request::Record(event, reply) => {
                 state.decide_with(move |core| core.fact(event), |d| d.head, reply).await
             }
+            Request::Seal(_) => Ok(()),
             Request::Erase(order, reply) => {
                 let receipt = order.receipt.clone();
                 let answer = |d: &mut Decided| d.receipt.take().unwrap_or(receipt);

@@ -179,20 +179,21 @@ impl State {
             self.place = self.writers.take().await;
         }
         let before = std::mem::take(&mut self.views);
-        let purged = self.arguments.run(ProjectionSet::purge).await?;
+        let purged = self.arguments.run(ProjectionSet::purge).await;
         self.place = None;
+        // After a failure the projections were opened again: readers must find them.
         self.publish().await?;
-        Ok((purged, before))
+        Ok((purged?, before))
     }
 
     async fn collect_garbage(&mut self) -> Result<u64, ActorProcessingErr> {
         if self.place.is_none() {
             self.place = self.writers.take().await;
         }
-        let left = self.arguments.run(ProjectionSet::collect_garbage).await?;
+        let left = self.arguments.run(ProjectionSet::collect_garbage).await;
         self.place = None;
         self.publish().await?;
-        Ok(left)
+        left
     }
 
     async fn commit(&mut self) -> Result<(), ActorProcessingErr> {
@@ -204,7 +205,8 @@ impl State {
                 Ok(dirty)
             })
             .await;
-        if committed.unwrap_or(true) {
+        let unseen = self.arguments.publish.borrow().is_none();
+        if committed.unwrap_or(true) || unseen {
             self.publish().await?;
         }
         if self.writers.is_wanted() {
@@ -293,6 +295,10 @@ impl Actor for Projector {
                 // After a failure the projections were opened again and hold more than before.
                 if applied.unwrap_or(true) {
                     state.publish().await?;
+                    // Another mailbox may wait for a writer while this one is kept busy.
+                    if state.writers.is_wanted() {
+                        state.close_writer().await?;
+                    }
                 }
                 state.idle_ticks = 0;
                 state.schedule(&myself);

@@ -139,7 +139,24 @@ impl Running {
         opened.await.map_err(|_| gone())?
     }
 
-    /// Closes a mailbox that was erased whole and removes its projections.
+    /// Closes a mailbox and opens it no more.
+    ///
+    /// # Errors
+    /// [`OpenError`] when the directory is gone.
+    pub async fn close(&self, mailbox: MailboxNo) -> Result<(), OpenError> {
+        let gone = || OpenError("the directory is gone; restart".into());
+        let (reply, closed) = oneshot::channel();
+        self.directory.cast(directory::Request::Close(mailbox, reply)).map_err(|_| gone())?;
+        closed.await.map_err(|_| gone())
+    }
+
+    /// Takes [`Running::close`] back: the mailbox was not erased.
+    pub fn reopen(&self, mailbox: MailboxNo) {
+        // Without a directory nothing is opened anyway.
+        let _ = self.directory.cast(directory::Request::Reopen(mailbox));
+    }
+
+    /// Removes the projections of a mailbox that was erased whole.
     ///
     /// # Errors
     /// [`OpenError`] when they cannot be removed.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{EraseRequest, Error, Postrider, Selection, blocking};
+use super::{EraseRequest, Error, Postrider, SELECTED_IDS_MAX, Selection, blocking};
 use crate::config::Config;
 use crate::events::receipt::{Receipt, ScopeKind};
 use crate::events::{Log, LogOptions};
@@ -89,6 +89,8 @@ pub fn erasures_of(data_dir: &Path) -> Result<Vec<ErasureToRepeat>, Error> {
         let message = format!("{} is no data directory", data_dir.display());
         return Err(Error::Invalid { path: "receipts", message });
     }
+    // Nobody else may have it open: an opening tidies up.
+    let _lock = super::lock(data_dir)?;
     let log = Log::open(&truth, LogOptions::default())?;
     Ok(log.receipts()?.iter().map(ErasureToRepeat::from).collect())
 }
@@ -166,7 +168,7 @@ impl Postrider {
         let measured = data_dir.clone();
         let bytes_before = blocking(move || disk_bytes(&measured)).await?;
         for identity in self.identities() {
-            self.purge_now(&identity).await?;
+            self.purge_now(identity.mailbox, &identity.id.to_string()).await?;
         }
         let log = Arc::clone(&self.inner.log);
         blocking(move || log.compact()).await??;
@@ -192,20 +194,23 @@ impl Postrider {
             if self.identity(&mailbox).is_err() {
                 continue;
             }
-            let receipt = if erasure.whole {
-                self.erase_identity(&mailbox, erasure.scope).await?
-            } else {
-                let there = self.still_there(&mailbox, &erasure.messages).await?;
-                if there.is_empty() {
-                    continue;
-                }
-                let select = Selection::Messages(there);
+            if erasure.whole {
+                let receipt = self.erase_identity(&mailbox, erasure.scope).await?;
+                restored.erasures_repeated += 1;
+                restored.messages_erased += receipt.messages_deleted;
+                self.purged(receipt.receipt_id).await?;
+                continue;
+            }
+            let there = self.still_there(&mailbox, &erasure.messages).await?;
+            restored.erasures_repeated += u64::from(!there.is_empty());
+            for part in there.chunks(SELECTED_IDS_MAX) {
+                let select = Selection::Messages(part.to_vec());
                 let remember = erasure.remembered;
-                self.erase(&mailbox, EraseRequest { select, remember, as_of_seq: None }).await?
-            };
-            restored.erasures_repeated += 1;
-            restored.messages_erased += receipt.messages_deleted;
-            self.purged(receipt.receipt_id).await?;
+                let request = EraseRequest { select, remember, as_of_seq: None };
+                let receipt = self.erase(&mailbox, request).await?;
+                restored.messages_erased += receipt.messages_deleted;
+                self.purged(receipt.receipt_id).await?;
+            }
         }
         for identity in self.identities() {
             restored.mailboxes += 1;

@@ -8,12 +8,14 @@ use tokio::sync::oneshot;
 
 use super::receipts::ReceiptOut;
 use super::{Error, Postrider, Selection, blocking};
+use crate::actors::MailboxHandle;
 use crate::actors::erasure::{Doomed, Order, identifying};
 use crate::actors::mailbox::Request;
 use crate::crash_point;
-use crate::events::receipt::{Receipt, ScopeKind};
+use crate::events::receipt::{Probe, Purge, Receipt, ScopeKind};
 use crate::events::registry::Identity;
 use crate::ids::{Ordinal, ReceiptId, Seq};
+use crate::projections::catalog::bitmaps::Facet;
 use crate::projections::catalog::threads::id_key;
 use crate::projections::probe::{self, Tokens};
 use crate::projections::view::View;
@@ -53,7 +55,7 @@ fn scope(selection: &Selection) -> ScopeKind {
         Selection::Messages(_) => ScopeKind::Message,
         Selection::Threads(_) => ScopeKind::Thread,
         Selection::Counterparty(_) => ScopeKind::Counterparty,
-        Selection::Query(_) => ScopeKind::Query,
+        Selection::Query(_) | Selection::AnyStatus(_) => ScopeKind::Query,
         Selection::Everything => ScopeKind::Identity,
     }
 }
@@ -175,21 +177,56 @@ impl Postrider {
             Ok::<_, Error>((Order { receipt, doomed, remember }, tokens))
         })
         .await??;
-        self.remember_tokens(id, tokens);
+        self.inner.purges.remember(id, tokens);
+        let receipt = match self.order(&handle, order).await {
+            Ok(receipt) => receipt,
+            Err(error) => {
+                self.inner.purges.forget(id);
+                return Err(error);
+            }
+        };
+        // From here on it is done, whatever else fails: the purge must follow.
+        let confirmed = self.confirm(&handle, receipt).await;
+        self.purge_soon(identity.mailbox, identity.id);
+        confirmed.map(|receipt| ReceiptOut::from(&receipt))
+    }
+
+    async fn order(&self, handle: &MailboxHandle, order: Order) -> Result<Receipt, Error> {
         let _place =
             Arc::clone(&handle.admission).acquire_owned().await.map_err(|_| Error::Gone)?;
         let (reply, answer) = oneshot::channel();
         handle.actor.cast(Request::Erase(Box::new(order), reply)).map_err(|_| Error::Gone)?;
-        let mut receipt = answer.await.map_err(|_| Error::Gone)??;
-        // Whoever asks from here on gets a view that holds the event.
-        self.view(&handle).await?;
+        Ok(answer.await.map_err(|_| Error::Gone)??)
+    }
+
+    /// Waits until no door shows it, however long the index takes, and says so in the receipt.
+    async fn confirm(
+        &self,
+        handle: &MailboxHandle,
+        mut receipt: Receipt,
+    ) -> Result<Receipt, Error> {
+        loop {
+            match self.view(handle).await {
+                Ok(_) => break,
+                Err(Error::Timeout { .. }) => {}
+                Err(other) => return Err(other),
+            }
+        }
         receipt.erased_ms = Some(self.inner.clock.now_ms());
-        let stored = receipt.clone();
-        let log = Arc::clone(&self.inner.log);
+        if receipt.ordinals.is_empty() {
+            // Nothing was taken, so there is nothing to take off the disk.
+            receipt.purge = Some(Purge {
+                purged_ms: self.inner.clock.now_ms(),
+                text_documents: 0,
+                directories: 0,
+                probe: Probe::default(),
+            });
+            self.inner.purges.forget(receipt.id);
+        }
+        let (log, stored) = (Arc::clone(&self.inner.log), receipt.clone());
         blocking(move || log.put_receipt(&stored)).await??;
         crash_point::reach("erasure confirmed");
-        self.purge_soon(identity);
-        Ok(ReceiptOut::from(&receipt))
+        Ok(receipt)
     }
 
     /// Erases a mailbox with everything in it: what a hold keeps is all that stays.
@@ -208,38 +245,37 @@ impl Postrider {
 
     async fn erase_whole(&self, identity: Identity, scope: ScopeKind) -> Result<ReceiptOut, Error> {
         let mailbox = &identity.id.to_string();
-        if !self.holds(mailbox).await?.is_empty() {
-            let select = Selection::Everything;
-            let request = EraseRequest { select, remember: false, as_of_seq: None };
-            return self.erase(mailbox, request).await;
-        }
-        let handle = self.handle(&identity).await?;
-        let view = self.view(&handle).await?;
+        let _at_work = self.inner.purges.at_work().await;
+        let one = self.inner.purges.of(identity.mailbox);
+        let held = one.lock().await;
         let mut receipt = self.receipt(&identity, scope);
-        let counted = blocking(move || {
-            let all = crate::projections::catalog::bitmaps::Facet::All;
-            let chosen = view.catalog.with(all, b"")?;
-            doomed(&view, &chosen)
-        })
-        .await??;
-        for message in counted {
-            receipt.ordinals.insert(message.ordinal.0);
-            receipt.messages.push(message.id);
-            receipt.attachments += message.attachments;
-            receipt.raw_bytes += message.raw_bytes;
+        // A mailbox that cannot be opened can be erased all the same.
+        if let Ok(handle) = self.handle(&identity).await {
+            let (reply, answer) = oneshot::channel();
+            handle.actor.cast(Request::Seal(reply)).map_err(|_| Error::Gone)?;
+            if !answer.await.map_err(|_| Error::Gone)?? {
+                drop(held);
+                let select = Selection::Everything;
+                let request = EraseRequest { select, remember: false, as_of_seq: None };
+                return self.erase(mailbox, request).await;
+            }
+            if let Ok(view) = self.view(&handle).await {
+                count(&mut receipt, view).await?;
+            }
         }
-        drop(handle);
-        self.forget(&identity);
-        self.inner.running.remove(identity.mailbox).await?;
-        let (log, stored) = (Arc::clone(&self.inner.log), receipt.clone());
-        let owner = identity.clone();
-        blocking(move || log.erase_mailbox(&owner, &stored)).await??;
-        // A door that had found the mailbox before may have woken it again meanwhile.
-        self.inner.running.remove(identity.mailbox).await?;
+        // First nobody writes any more, then it is durably gone, then nobody finds it.
+        self.inner.running.close(identity.mailbox).await?;
         receipt.erased_ms = Some(self.inner.clock.now_ms());
         let (log, stored) = (Arc::clone(&self.inner.log), receipt.clone());
-        blocking(move || log.put_receipt(&stored)).await??;
-        self.purge_soon(identity);
+        let owner = identity.clone();
+        let erased = blocking(move || log.erase_mailbox(&owner, &stored)).await;
+        if !matches!(erased, Ok(Ok(()))) {
+            self.inner.running.reopen(identity.mailbox);
+        }
+        erased??;
+        self.forget(&identity);
+        drop(held);
+        self.purge_soon(identity.mailbox, identity.id);
         Ok(ReceiptOut::from(&receipt))
     }
 
@@ -260,4 +296,20 @@ impl Postrider {
         }
         Ok(receipts)
     }
+}
+
+/// Notes everything that a mailbox holds in a receipt.
+async fn count(receipt: &mut Receipt, view: Arc<View>) -> Result<(), Error> {
+    let counted = blocking(move || {
+        let all = view.catalog.with(Facet::All, b"")?;
+        doomed(&view, &all)
+    })
+    .await??;
+    for message in counted {
+        receipt.ordinals.insert(message.ordinal.0);
+        receipt.messages.push(message.id);
+        receipt.attachments += message.attachments;
+        receipt.raw_bytes += message.raw_bytes;
+    }
+    Ok(())
 }

@@ -118,7 +118,7 @@ impl Error {
             Self::Timeout { .. } => "timeout",
             Self::Busy
             | Self::InUse(_)
-            | Self::Mailbox(MailboxError::WritesStopped(_))
+            | Self::Mailbox(MailboxError::WritesStopped(_) | MailboxError::Unready)
             | Self::Open(_) => "unavailable",
             Self::Io { .. }
             | Self::Log(_)
@@ -143,7 +143,13 @@ impl Error {
     /// Whether the same call may go through later.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
-        matches!(self, Self::Busy | Self::Timeout { .. } | Self::Open(_))
+        matches!(
+            self,
+            Self::Busy
+                | Self::Timeout { .. }
+                | Self::Open(_)
+                | Self::Mailbox(MailboxError::Unready)
+        )
     }
 
     /// What to do about it, for people and agents.
@@ -163,7 +169,10 @@ impl Error {
                 "list holds with `postrider hold list`".into()
             }
             Self::TooLarge { .. } => "raise message_bytes_max in the configuration".into(),
-            Self::Busy | Self::Timeout { .. } | Self::Open(_) => "try again in a moment".into(),
+            Self::Busy
+            | Self::Timeout { .. }
+            | Self::Open(_)
+            | Self::Mailbox(MailboxError::Unready) => "try again in a moment".into(),
             Self::InUse(_) => {
                 "stop the other process, or let the command talk to its server".into()
             }

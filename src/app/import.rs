@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
 use super::ingest::{FOLDER_BYTES_MAX, prepare, raw_key};
 use super::{Error, Postrider, blocking};
@@ -347,14 +347,23 @@ async fn take_in(
     }
 }
 
-type Answer = oneshot::Receiver<Result<Vec<Outcome>, MailboxError>>;
+/// An answer on its way; the mailbox stays open until it is there.
+struct Answer {
+    outcomes: oneshot::Receiver<Result<Vec<Outcome>, MailboxError>>,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Answer {
+    async fn get(self) -> Result<Vec<Outcome>, Error> {
+        Ok(self.outcomes.await.map_err(|_| Error::Gone)??)
+    }
+}
 
 async fn send(handle: &MailboxHandle, incoming: Vec<Incoming>) -> Result<Answer, Error> {
     let place = Arc::clone(&handle.admission).acquire_owned().await.map_err(|_| Error::Gone)?;
-    let (reply, answer) = oneshot::channel();
+    let (reply, outcomes) = oneshot::channel();
     handle.actor.cast(Request::Ingest(incoming, reply)).map_err(|_| Error::Gone)?;
-    drop(place);
-    Ok(answer)
+    Ok(Answer { outcomes, _place: place })
 }
 
 async fn settle(
@@ -363,7 +372,7 @@ async fn settle(
     sources: Vec<Source>,
     account: &mut Account,
 ) -> Result<(), Error> {
-    let outcomes = answer.await.map_err(|_| Error::Gone)??;
+    let outcomes = answer.get().await?;
     for (outcome, source) in outcomes.into_iter().zip(sources) {
         match outcome {
             Outcome::Stored { .. } => account.stored += 1,
@@ -397,7 +406,7 @@ async fn again(handle: &MailboxHandle, source: Source, account: &mut Account) ->
             return Ok(());
         }
     };
-    let outcomes = send(handle, vec![incoming]).await?.await.map_err(|_| Error::Gone)??;
+    let outcomes = send(handle, vec![incoming]).await?.get().await?;
     match outcomes.first() {
         Some(Outcome::Stored { .. }) => account.stored += 1,
         Some(Outcome::Duplicate { .. }) => account.already_there += 1,

@@ -149,6 +149,11 @@ impl Postrider {
         let handle = self.handle(&identity).await?;
         let view = self.view(&handle).await?;
         let through = change.as_of_seq.map(Seq);
+        let mut change = change;
+        if let (Selection::Query(q), Some(_)) = (&change.select, change.status) {
+            // Whoever gives a status must reach what another status hides.
+            change.select = Selection::AnyStatus(q.clone());
+        }
         let chosen = self.select(&identity, &view, change.select.clone(), through).await?;
         let dry_run = change.dry_run;
         let mut outcome = LabelOutcome {
@@ -167,7 +172,7 @@ impl Postrider {
         outcome.changed = changed.len();
         if !dry_run {
             for event in events {
-                outcome.events.push(self.record(mailbox, event).await?.0);
+                outcome.events.push(self.record(&identity.id.to_string(), event).await?.0);
             }
         }
         Ok(outcome)

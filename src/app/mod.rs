@@ -28,6 +28,7 @@ mod import;
 mod ingest;
 mod labels;
 mod offline;
+mod purge;
 mod rebuild;
 mod receipts;
 mod selection;
@@ -92,7 +93,7 @@ struct Inner {
     running: Running,
     registry: RwLock<Registry>,
     log_closed: Mutex<Option<oneshot::Receiver<()>>>,
-    purges: receipts::Purges,
+    purges: purge::Purges,
     /// Held as long as the directory is open.
     _lock: File,
 }
@@ -177,7 +178,7 @@ impl Postrider {
         .await?;
         let registry = RwLock::new(registry);
         let log_closed = Mutex::new(Some(closed));
-        let purges = receipts::Purges::default();
+        let purges = purge::Purges::default();
         let inner =
             Inner { config, clock, log, running, registry, log_closed, purges, _lock: held };
         let postrider = Self { inner: Arc::new(inner) };

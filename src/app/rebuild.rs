@@ -12,6 +12,7 @@ use crate::actors::directory::mailbox_dir;
 use crate::actors::{MailboxHandle, projector};
 use crate::events::Log;
 use crate::events::registry::Identity;
+use crate::ids::MailboxNo;
 use crate::projections::ProjectionError;
 use crate::projections::build::{Build, Compared, Control, Parts};
 use crate::projections::catalog::bitmaps::Facet;
@@ -19,6 +20,11 @@ use crate::projections::view::View;
 
 /// How often a comparison is tried again because messages were erased meanwhile.
 const COMPARISONS_MAX: usize = 3;
+
+/// A build that is so many events behind is swapped in.
+const NEAR_EVENTS: u64 = 512;
+/// How often it is brought nearer before that; while mail pours in it may never get nearer.
+const APPROACHES_MAX: usize = 20;
 
 /// What a rebuild did.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +59,7 @@ impl Postrider {
     ) -> Result<Rebuilt, Error> {
         let identity = self.identity(mailbox)?;
         let _at_work = self.inner.purges.at_work().await;
+        self.inner.purges.watch(&control);
         let one = self.inner.purges.of(identity.mailbox);
         let _one = one.lock().await;
         let handle = self.handle(&identity).await?;
@@ -74,6 +81,7 @@ impl Postrider {
         })
         .await??;
         let (build, compared) = self.compare(&handle, build, &control).await?;
+        let build = self.approach(number, build, &control).await?;
         let events = build.checkpoint().0;
         let (reply, swapped) = oneshot::channel();
         handle
@@ -110,6 +118,34 @@ impl Postrider {
         Ok((build, compared))
     }
 
+    /// Replays what came while it compared, so that little is left to do when it is swapped in.
+    async fn approach(
+        &self,
+        mailbox: MailboxNo,
+        mut build: Build,
+        control: &Arc<Control>,
+    ) -> Result<Build, Error> {
+        let (log, steer) = (Arc::clone(&self.inner.log), Arc::clone(control));
+        blocking(move || {
+            for _ in 0..APPROACHES_MAX {
+                let head = log.head(mailbox)?;
+                if head.0.saturating_sub(build.checkpoint().0) < NEAR_EVENTS {
+                    break;
+                }
+                match build.advance(&log, head, &steer) {
+                    Ok(()) => {}
+                    Err(ProjectionError::Cancelled) => {
+                        build.discard()?;
+                        return Err(Error::Cancelled);
+                    }
+                    Err(other) => return Err(other.into()),
+                }
+            }
+            Ok(build)
+        })
+        .await?
+    }
+
     /// Lets the projections from before the last rebuild serve again, brought up to date.
     ///
     /// # Errors
@@ -139,7 +175,12 @@ fn compare_with(
         }
         Err(other) => return Err(other.into()),
     }
-    let mut compared = build.compare(view)?;
+    let compared = build.compare(view, control);
+    if control.cancel.load(Ordering::SeqCst) {
+        build.discard()?;
+        return Err(Error::Cancelled);
+    }
+    let mut compared = compared?;
     // Messages erased since the view was made are still in it, and no longer in the build.
     if compared == Compared::Different
         && !view.catalog.with(Facet::All, b"")?.is_subset(&log.keyed_ordinals(build.mailbox())?)

@@ -8,6 +8,7 @@ use crate::events::registry::Identity;
 use crate::ids::{MessageId, Ordinal, Seq, ThreadId};
 use crate::projections::catalog::bitmaps::Facet;
 use crate::projections::view::View;
+use crate::search::Reach;
 
 /// Identifiers in one selection.
 pub const SELECTED_IDS_MAX: usize = 10_000;
@@ -24,6 +25,8 @@ pub enum Selection {
     Counterparty(String),
     /// What this query finds, quarantined mail included.
     Query(String),
+    /// What this query finds, whatever its status.
+    AnyStatus(String),
     /// Every message, whatever its folder and status.
     Everything,
 }
@@ -49,7 +52,12 @@ impl Postrider {
                 Selection::Threads(ids) => by_thread(&view, &ids)?,
                 Selection::Counterparty(address) => by_address(&view, &address)?,
                 Selection::Everything => view.catalog.with(Facet::All, b"")?.as_ref().clone(),
-                Selection::Query(q) => crate::search::matching(&view, &q, &zone, now_ms)?,
+                Selection::Query(q) => {
+                    crate::search::matching(&view, &q, &zone, now_ms, Reach::Visible)?
+                }
+                Selection::AnyStatus(q) => {
+                    crate::search::matching(&view, &q, &zone, now_ms, Reach::AnyStatus)?
+                }
             };
             if let Some(through) = through {
                 let next = log.next_ordinal_at(mailbox, through)?;

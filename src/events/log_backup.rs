@@ -9,7 +9,7 @@ use std::path::Path;
 use fjall::{PersistMode, Readable as _};
 
 use super::{Log, LogError, LogOptions};
-use crate::events::{codec, keys};
+use crate::events::{codec, keys, registry};
 use crate::ids::{MailboxNo, Seq};
 
 /// Entries written together.
@@ -73,6 +73,20 @@ impl Log {
         }
         batch.commit()?;
         self.keys.copy_to(&target.keys)?;
+        // A mailbox that was erased whole since the snapshot has no key any more.
+        for identity in target.registry()?.identities {
+            match target.keys.mailbox(identity.mailbox) {
+                Err(LogError::MailboxKeyGone(_)) => {
+                    let mut batch = target.db.batch().durability(Some(PersistMode::SyncAll));
+                    batch.remove(&target.registry, registry::identity_record(&identity).0);
+                    let (key, value) = registry::erased_record(&identity);
+                    batch.insert(&target.registry, key, value);
+                    batch.commit()?;
+                }
+                Ok(_) => {}
+                Err(other) => return Err(other),
+            }
+        }
         target.settle()?;
         Ok(copied)
     }

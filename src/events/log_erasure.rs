@@ -16,7 +16,7 @@ impl Log {
     /// Loses the keys of every erasure whose purge is not proven: a crash may have come before.
     pub(super) fn finish_losing(&self) -> Result<(), LogError> {
         for receipt in self.receipts()? {
-            if receipt.state() == ErasureState::Erased {
+            if matches!(receipt.state(), ErasureState::Erased | ErasureState::Failed) {
                 self.keys.lose(receipt.mailbox, &receipt.ordinals)?;
             }
         }
@@ -124,6 +124,25 @@ impl Log {
         let key = self.keys.mailbox(mailbox)?;
         let envelope = self.events.get(keys::event(mailbox, seq))?;
         envelope.map(|bytes| codec::from_envelope(&key, mailbox, seq, &bytes)).transpose()
+    }
+
+    /// Loses the keys of an erasure whatever became of the first time.
+    ///
+    /// # Errors
+    /// [`LogError::Keys`].
+    pub fn lose_again(&self, receipt: &Receipt) -> Result<(), LogError> {
+        self.keys.lose(receipt.mailbox, &receipt.ordinals).map(drop)
+    }
+
+    /// Hands every record of the registry to `take`, as it lies there.
+    ///
+    /// # Errors
+    /// [`LogError::Store`].
+    pub fn each_record(&self, mut take: impl FnMut(&[u8])) -> Result<(), LogError> {
+        for guard in self.registry.iter() {
+            take(&guard.value()?);
+        }
+        Ok(())
     }
 
     /// Takes the bytes of lost keys off the disk.

@@ -50,7 +50,7 @@ fn of(headers: &HeaderMap, token: &str) -> Result<Caller, Refusal> {
     }
 }
 
-fn denied(message: &str) -> Refusal {
+pub(super) fn denied(message: &str) -> Refusal {
     let fix = "send `Authorization: Bearer` with the token of server.json in the data directory";
     Refusal::new("unauthenticated", message, fix)
 }

@@ -197,21 +197,21 @@ impl Build {
     ///
     /// # Errors
     /// [`ProjectionError`] when this build cannot be read.
-    pub fn compare(&self, view: &View) -> Result<Compared, ProjectionError> {
+    pub fn compare(&self, view: &View, control: &Control) -> Result<Compared, ProjectionError> {
         if view.seq() != self.checkpoint() {
             return Ok(Compared::Skipped);
         }
         let mut equal = true;
         if let Some(catalog) = &self.pair.catalog {
-            let mine = digest(|out| Ok(catalog.view()?.dump(out)?))?;
-            let Ok(theirs) = digest(|out| Ok(view.catalog.dump(out)?)) else {
+            let mine = digest(control, |out| Ok(catalog.view()?.dump(out)?))?;
+            let Ok(theirs) = digest(control, |out| Ok(view.catalog.dump(out)?)) else {
                 return Ok(Compared::Skipped);
             };
             equal &= mine == theirs;
         }
         if let Some(text) = &self.pair.text {
-            let mine = digest(|out| Ok(text.reader().dump(out)?))?;
-            let Ok(theirs) = digest(|out| Ok(view.text.dump(out)?)) else {
+            let mine = digest(control, |out| Ok(text.reader().dump(out)?))?;
+            let Ok(theirs) = digest(control, |out| Ok(view.text.dump(out)?)) else {
                 return Ok(Compared::Skipped);
             };
             equal &= mine == theirs;
@@ -246,10 +246,13 @@ impl Build {
     }
 }
 
-struct Hashing(Sha256);
+struct Hashing<'c>(Sha256, &'c Control);
 
-impl std::io::Write for Hashing {
+impl std::io::Write for Hashing<'_> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.1.cancel.load(Ordering::SeqCst) {
+            return Err(std::io::Error::other("cancelled"));
+        }
         self.0.update(bytes);
         Ok(bytes.len())
     }
@@ -260,9 +263,10 @@ impl std::io::Write for Hashing {
 }
 
 fn digest(
+    control: &Control,
     dump: impl FnOnce(&mut dyn std::io::Write) -> Result<(), ProjectionError>,
 ) -> Result<[u8; 32], ProjectionError> {
-    let mut out = std::io::BufWriter::with_capacity(1 << 16, Hashing(Sha256::new()));
+    let mut out = std::io::BufWriter::with_capacity(1 << 16, Hashing(Sha256::new(), control));
     dump(&mut out)?;
     let hashing = out.into_inner().map_err(|e| ProjectionError::Write(e.into_error()))?;
     Ok(hashing.0.finalize().into())

@@ -314,6 +314,20 @@ fn remove(path: &Path) -> std::io::Result<()> {
     if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) }
 }
 
+/// Makes the files of a directory, their names and its own name durable.
+pub(super) fn sync(dir: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(dir)? {
+        match std::fs::File::open(entry?.path()) {
+            Ok(file) => file.sync_all()?,
+            // It went meanwhile.
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+            Err(e) => return Err(e),
+        }
+    }
+    crate::events::sync_dir(dir)?;
+    dir.parent().map_or(Ok(()), crate::events::sync_dir)
+}
+
 /// Bytes of all files below a directory; what vanishes meanwhile counts nothing.
 #[must_use]
 pub fn disk_bytes(dir: &Path) -> u64 {

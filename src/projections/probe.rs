@@ -79,21 +79,40 @@ fn is_token(bytes: &[u8]) -> bool {
         && bytes.iter().any(u8::is_ascii_alphabetic)
 }
 
-/// Those of `candidates` that nothing in the view holds.
+/// Words of stores themselves: names of tables, fields and settings, which stand on every disk.
+const OWN_WORDS: &str = "attachments checkpoint compression directory identities keyspaces \
+                         mailboxes participants postrider positions registry requires_columnar \
+                         searchable segments settings tokenizer withfreqs withfreqsandpositions \
+                         docstore_blocksize fieldnorms indexing index_settings max_doc opstamp \
+                         schema deletes include_temp_doc_store segment_id payload truth createdb \
+                         created tenants addresses own_addresses next_ordinal next_person \
+                         message_ids raw_digests person_texts thread_of europe";
+
+/// Takes the words of some stored value out of `tokens`.
+pub fn take_out(bytes: &[u8], tokens: &mut Tokens) {
+    let mut found = Vec::new();
+    each_hit(bytes, tokens, |token| found.push(token.to_vec()));
+    for token in found {
+        tokens.remove(&token);
+    }
+}
+
+/// Those of `candidates` that nothing in the view holds, and that are no words of the stores.
 ///
 /// # Errors
 /// [`ProjectionError`].
-pub fn distinctive(view: &View, mut candidates: Tokens) -> Result<Tokens, ProjectionError> {
-    view.text.retain_unheld(&mut candidates)?;
-    let mut left = candidates.clone();
+pub fn distinctive(view: &View, candidates: Tokens) -> Result<Tokens, ProjectionError> {
+    let mut left = candidates;
+    take_out(OWN_WORDS.as_bytes(), &mut left);
+    view.text.retain_unheld(&mut left)?;
     view.catalog.each_prepared(|prepared: &Prepared| {
         let mut text = Vec::new();
         super::catalog::write_prepared(prepared, &mut text)?;
-        each_hit(&text, &candidates, |token| {
-            left.remove(token);
-        });
+        take_out(&text, &mut left);
         Ok(())
     })?;
+    // Names of folders and labels, addresses of the owner, reasons of holds.
+    view.catalog.each_entry(|bytes| take_out(bytes, &mut left))?;
     Ok(left)
 }
 

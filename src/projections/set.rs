@@ -6,10 +6,11 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::build::{Build, Control};
-use super::catalog::{self, Catalog};
-use super::generation::{Generations, Trust};
+use super::catalog::{self, Catalog, CatalogError};
+use super::generation::{self, Generations, Trust};
 use super::pair::Pair;
 use super::text::{self, TextIndex};
 use super::view::View;
@@ -18,6 +19,9 @@ use crate::crash_point;
 use crate::events::Log;
 use crate::ids::{MailboxNo, Seq};
 
+/// How long going back waits for readers of the generation it goes back to.
+const READERS_WAIT: Duration = Duration::from_secs(10);
+
 /// Both projections of one mailbox.
 pub struct ProjectionSet {
     pair: Pair,
@@ -25,6 +29,8 @@ pub struct ProjectionSet {
     texts: Generations,
     catalog_path: PathBuf,
     text_path: PathBuf,
+    /// Comes when nobody reads the catalog any more that served before the last swap.
+    swapped_out: Option<catalog::Closing>,
 }
 
 /// What a purge took away.
@@ -82,13 +88,13 @@ impl ProjectionSet {
             |opened| opened.checkpoint() <= head,
         )?;
         let pair = Pair::new(mailbox, Some(catalog), Some(text));
-        let mut set = Self { pair, catalogs, texts, catalog_path, text_path };
+        let mut set = Self { pair, catalogs, texts, catalog_path, text_path, swapped_out: None };
         set.catch_up(log)?;
         Ok((set, aside))
     }
 
     fn catalog(&mut self) -> Result<&mut Catalog, ProjectionError> {
-        self.pair.catalog.as_mut().ok_or(catalog::CatalogError::Damaged("closed").into())
+        self.pair.catalog.as_mut().ok_or(CatalogError::Damaged("closed").into())
     }
 
     fn text(&mut self) -> Result<&mut TextIndex, ProjectionError> {
@@ -168,7 +174,7 @@ impl ProjectionSet {
         let (catalog, text) = build.close()?;
         crash_point::reach("rebuild built");
         if let Some(building) = catalog {
-            drop(self.pair.catalog.take());
+            self.swapped_out = self.pair.catalog.take().map(Catalog::let_go);
             self.catalog_path = self.catalogs.finish(&building)?;
             self.pair.catalog = Some(Catalog::open(&self.catalog_path, false)?);
             crash_point::reach("rebuild catalog swapped");
@@ -195,6 +201,10 @@ impl ProjectionSet {
             return Err(ProjectionError::NothingToRollBack);
         }
         if let Some(previous) = catalog {
+            // LMDB must not have one file open twice in a process.
+            if self.swapped_out.take().is_some_and(|closing| !closing.wait_timeout(READERS_WAIT)) {
+                return Err(CatalogError::StillOpen.into());
+            }
             drop(self.pair.catalog.take());
             self.catalog_path = self.catalogs.roll_back(&previous)?;
             self.pair.catalog = Some(Catalog::open(&self.catalog_path, true)?);
@@ -228,6 +238,9 @@ impl ProjectionSet {
         self.pair.catalog = Some(Catalog::open(&self.catalog_path, false)?);
         directories += self.catalogs.keep_only(&self.catalog_path)?;
         directories += self.texts.keep_only(&self.text_path)?;
+        // Else a power cut could bring back what the receipt says is gone.
+        generation::sync(&self.text_path)
+            .map_err(|source| ProjectionError::Io { path: self.text_path.clone(), source })?;
         Ok(Purged { text_documents, directories })
     }
 
@@ -271,6 +284,16 @@ impl ProjectionSet {
     }
 }
 
+/// What an opening says about the files; being still open says nothing about them.
+fn believed<T>(opened: Result<T, ProjectionError>) -> Result<Result<T, String>, ProjectionError> {
+    match opened {
+        Err(ProjectionError::Catalog(CatalogError::StillOpen)) => {
+            Err(CatalogError::StillOpen.into())
+        }
+        other => Ok(other.map_err(|e| e.to_string())),
+    }
+}
+
 fn open_one<T>(
     generations: &Generations,
     projection: &'static str,
@@ -283,17 +306,18 @@ fn open_one<T>(
         let opened = match trust {
             Trust::Foreign => Err("changed since it was closed".to_owned()),
             Trust::Clean => {
+                let opened = believed(open(&path, false))?;
                 generations.unmark(&path)?;
-                open(&path, false).map_err(|e| e.to_string())
+                opened
             }
             Trust::Unclosed if generations.check_died(&path) => {
                 Err("the process that checked it died".to_owned())
             }
             Trust::Unclosed => {
                 generations.begin_check(&path)?;
-                let opened = open(&path, true).map_err(|e| e.to_string());
+                let opened = open(&path, true);
                 generations.end_check(&path)?;
-                opened
+                believed(opened)?
             }
         };
         match opened {

@@ -12,6 +12,7 @@ use roaring::RoaringBitmap;
 use super::hits::{MailboxOwner, hydrate};
 use super::plan::compile;
 use super::request::{Mode, QueryEcho, SearchError, SearchRequest, SearchResponse, Sort};
+use super::visibility::Reach;
 use crate::projections::text::hits::{Match, Matches, Order};
 use crate::projections::view::View;
 use crate::query::{ParseOptions, parse, resolve};
@@ -38,7 +39,8 @@ pub fn search(
     let query = parse(&request.q, &ParseOptions::default())?;
     let parsed = query.to_string();
     let resolved = resolve(&query, zone, now_ms);
-    let plan = compile(view, &resolved, request.include_quarantined)?;
+    let reach = if request.include_quarantined { Reach::Visible } else { Reach::Unquarantined };
+    let plan = compile(view, &resolved, reach)?;
     let sort =
         request.sort.unwrap_or(if plan.text.is_some() { Sort::Relevance } else { Sort::Newest });
     let order = match sort {
@@ -63,7 +65,7 @@ pub fn search(
     })
 }
 
-/// Every message that a query finds, quarantined ones too. A query with a part that cannot be found
+/// Every message that a query finds within `reach`. A query with a part that cannot be found
 /// (a word without letter or digit) is refused: what it would choose is not what was meant.
 ///
 /// # Errors
@@ -73,9 +75,10 @@ pub fn matching(
     q: &str,
     zone: &TimeZone,
     now_ms: i64,
+    reach: Reach,
 ) -> Result<RoaringBitmap, SearchError> {
     let query = parse(q, &ParseOptions::default())?;
-    let plan = compile(view, &resolve(&query, zone, now_ms), true)?;
+    let plan = compile(view, &resolve(&query, zone, now_ms), reach)?;
     if let Some(note) = plan.notes.into_iter().next() {
         return Err(SearchError::Invalid { path: "query", message: note });
     }

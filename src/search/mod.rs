@@ -13,3 +13,4 @@ pub use hits::MailboxOwner;
 pub(crate) use hits::{States, rfc3339, thread_id};
 pub use keyword::{matching, search};
 pub use request::{Hit, SearchError, SearchRequest, SearchResponse, Sort};
+pub use visibility::Reach;

@@ -11,7 +11,7 @@ use roaring::RoaringBitmap;
 
 use super::filter;
 use super::request::SearchError;
-use super::visibility::visible;
+use super::visibility::{Reach, visible};
 use crate::projections::catalog::bitmaps::Facet;
 use crate::projections::text::query::{Pattern, Scope, TextQuery};
 use crate::projections::view::View;
@@ -55,10 +55,10 @@ struct Compiler<'v> {
 pub(super) fn compile(
     view: &View,
     query: &ResolvedQuery,
-    include_quarantined: bool,
+    reach: Reach,
 ) -> Result<Plan, SearchError> {
     let names = named(query);
-    let shown = visible(&view.catalog, &names, include_quarantined || names.quarantined)?;
+    let shown = visible(&view.catalog, &names, reach)?;
     let mut languages = view.catalog.languages()?.to_vec();
     if !languages.iter().any(|code| code == "en") {
         // Short texts whose language could not be told count as English.

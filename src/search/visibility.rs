@@ -13,11 +13,22 @@ use crate::projections::catalog::{CatalogError, CatalogView};
 use crate::query::fold_name;
 use crate::query::leaves::Named;
 
+/// How far a query reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// What is shown to anybody; quarantined mail only when the query names it.
+    Unquarantined,
+    /// Quarantined mail too.
+    Visible,
+    /// Mail of any status: for giving it another one, never for showing it.
+    AnyStatus,
+}
+
 /// Everything that may be shown to a query that names these parts of the mailbox.
 pub(super) fn visible(
     catalog: &CatalogView,
     named: &Named<'_>,
-    include_quarantined: bool,
+    reach: Reach,
 ) -> Result<RoaringBitmap, CatalogError> {
     let mut shown = RoaringBitmap::new();
     for (placement, messages) in catalog.placements()? {
@@ -32,9 +43,12 @@ pub(super) fn visible(
     }
     shown &= &*catalog.with(Facet::All, b"")?;
     let status = |status: Status| catalog.with(Facet::Status, &[status as u8]);
+    if reach == Reach::AnyStatus {
+        return Ok(shown);
+    }
     shown -= &*status(Status::Hidden)?;
     shown -= &*status(Status::Throttled)?;
-    if !include_quarantined {
+    if reach == Reach::Unquarantined && !named.quarantined {
         shown -= &*status(Status::Quarantined)?;
     }
     Ok(shown)

@@ -10,6 +10,7 @@
 //! ```
 
 use heed::{RoTxn, RwTxn};
+use roaring::RoaringBitmap;
 
 use super::CatalogError;
 use super::prepared::Prepared;
@@ -102,32 +103,38 @@ impl BlockWriter {
     }
 }
 
-/// Takes a message out of its block; its place stays, empty, so that its neighbours keep theirs.
-/// A block of empty places goes whole. No writer may hold the block open.
+/// Takes messages out of their blocks; their places stay, empty, so that neighbours keep theirs. A
+/// block of empty places goes whole. No writer may hold a block open.
 pub(super) fn erase(
     tables: &Tables,
     wtxn: &mut RwTxn<'_>,
-    ordinal: Ordinal,
+    ordinals: &RoaringBitmap,
 ) -> Result<(), CatalogError> {
     let blocks = tables.of(Table::Blocks);
-    let Some((key, block)) = blocks.get_lower_than_or_equal_to(wtxn, &ordinal.0.to_be_bytes())?
-    else {
-        return Ok(());
-    };
-    let first = from_be_u32(key).ok_or(CatalogError::Damaged("block key"))?;
-    let plain = open(block)?;
-    let mut left = BlockWriter { first, ..BlockWriter::default() };
-    for at in 0..count(&plain) {
-        let bytes = entry(&plain, at).ok_or(CatalogError::Damaged("block"))?;
-        let kept = if first + at as u32 == ordinal.0 { &[][..] } else { bytes };
-        left.bytes += kept.len();
-        left.encoded.push(kept.to_vec());
+    let mut at = ordinals.iter().peekable();
+    while let Some(ordinal) = at.next() {
+        let Some((key, block)) = blocks.get_lower_than_or_equal_to(wtxn, &ordinal.to_be_bytes())?
+        else {
+            continue;
+        };
+        let first = from_be_u32(key).ok_or(CatalogError::Damaged("block key"))?;
+        let plain = open(block)?;
+        let held = count(&plain) as u32;
+        let mut left = BlockWriter { first, ..BlockWriter::default() };
+        for place in 0..held {
+            let bytes = entry(&plain, place as usize).ok_or(CatalogError::Damaged("block"))?;
+            let kept = if ordinals.contains(first + place) { &[][..] } else { bytes };
+            left.bytes += kept.len();
+            left.encoded.push(kept.to_vec());
+        }
+        if left.bytes == 0 {
+            blocks.delete(wtxn, &first.to_be_bytes())?;
+        } else {
+            left.flush(tables, wtxn)?;
+        }
+        while at.next_if(|next| *next < first + held).is_some() {}
     }
-    if left.bytes == 0 {
-        blocks.delete(wtxn, &first.to_be_bytes())?;
-        return Ok(());
-    }
-    left.flush(tables, wtxn)
+    Ok(())
 }
 
 /// One opened block, so that neighbours in a result list share the decompression.

@@ -48,9 +48,7 @@ impl Batch<'_> {
                 self.unfile(wtxn, &prepared)?;
             }
         }
-        for ordinal in &gone {
-            blocks::erase(self.tables, wtxn, Ordinal(ordinal))?;
-        }
+        blocks::erase(self.tables, wtxn, &gone)?;
         threads::erase(self.tables, wtxn, &gone)
     }
 

@@ -26,7 +26,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use heed::{CompactionOption, Env, EnvFlags, EnvOpenOptions, RoTxn, RwTxn, WithoutTls};
+use heed::{
+    CompactionOption, Env, EnvClosingEvent, EnvFlags, EnvOpenOptions, RoTxn, RwTxn, WithoutTls,
+};
 use roaring::RoaringBitmap;
 
 pub(super) use self::dump::message as write_prepared;
@@ -52,6 +54,9 @@ const CLOSING_WAIT: Duration = Duration::from_secs(10);
 /// Part of the generation's name: changes whenever stored shapes or derivation rules change.
 pub const FINGERPRINT: u32 = 2;
 
+/// Comes when an environment is closed.
+pub(super) type Closing = EnvClosingEvent;
+
 /// Failure of the catalog.
 #[derive(Debug, thiserror::Error)]
 pub enum CatalogError {
@@ -61,6 +66,9 @@ pub enum CatalogError {
     /// A file could not be prepared.
     #[error(transparent)]
     Io(#[from] std::io::Error),
+    /// A reader still holds the environment as it was opened before.
+    #[error("somebody still reads it as it was opened before; try again")]
+    StillOpen,
     /// A stored value does not decode.
     #[error("damaged: {0}")]
     Damaged(&'static str),
@@ -141,8 +149,9 @@ impl Catalog {
     pub fn open(dir: &Path, check: bool) -> Result<Self, CatalogError> {
         std::fs::create_dir_all(dir)?;
         // A search may still hold a view of the environment as it was open before.
-        if let Some(closing) = heed::env_closing_event(dir.canonicalize()?) {
-            closing.wait_timeout(CLOSING_WAIT);
+        let closing = heed::env_closing_event(dir.canonicalize()?);
+        if closing.is_some_and(|closing| !closing.wait_timeout(CLOSING_WAIT)) {
+            return Err(CatalogError::StillOpen);
         }
         let mut options = EnvOpenOptions::new().read_txn_without_tls();
         options.map_size(MAP_BYTES).max_dbs(Table::ALL.len() as u32).max_readers(READERS_MAX);
@@ -213,6 +222,11 @@ impl Catalog {
     /// [`CatalogError`].
     pub fn view(&self) -> Result<CatalogView, CatalogError> {
         CatalogView::new(&self.env, self.tables, Arc::clone(&self.people), self.counters.clone())
+    }
+
+    /// Lets go of the environment; the event comes when every view of it is gone.
+    pub(super) fn let_go(self) -> Closing {
+        self.env.prepare_for_closing()
     }
 
     /// Closes the environment; waits until every view of it is gone.

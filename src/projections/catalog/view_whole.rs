@@ -28,6 +28,23 @@ impl CatalogView {
         })
     }
 
+    /// Hands every key and every value but the messages' own to `take`, as they lie there.
+    ///
+    /// # Errors
+    /// [`CatalogError`].
+    pub fn each_entry(&self, mut take: impl FnMut(&[u8])) -> Result<(), CatalogError> {
+        self.read(|tables, txn| {
+            for table in Table::ALL.into_iter().filter(|table| *table != Table::Blocks) {
+                for item in tables.of(table).iter(txn)? {
+                    let (key, value) = item?;
+                    take(key);
+                    take(value);
+                }
+            }
+            Ok(())
+        })
+    }
+
     /// Counts that do not agree with the rows; none when all is well.
     ///
     /// # Errors
