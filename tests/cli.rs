@@ -293,7 +293,26 @@ fn control_characters_of_mail_never_reach_standard_output() {
 #[test]
 fn every_command_explains_itself() {
     let world = World::new();
-    for name in ["import", "search", "show", "status", "rebuild", "dump", "own-address", "serve"] {
+    for name in [
+        "import",
+        "search",
+        "show",
+        "status",
+        "rebuild",
+        "dump",
+        "own-address",
+        "serve",
+        "label",
+        "mark",
+        "erase",
+        "hold",
+        "receipt",
+        "verify",
+        "compact",
+        "backup",
+        "restore",
+        "log",
+    ] {
         let help = run(&world, &[name, "--help"]);
         assert_eq!(help.status.code(), Some(0));
         assert!(out(&help).contains("Example"), "{name}");

@@ -151,7 +151,7 @@ fn a_history_that_ends_anywhere_is_whole_again_after_a_start() {
     let runtime = runtime.expect("runtime");
     let first = setting("POSTRIDER_SEED", 1);
     let by_kill = setting("POSTRIDER_KILL", 0) == 1;
-    let histories = setting("POSTRIDER_CRASHES", 24);
+    let histories = setting("POSTRIDER_CRASHES", 160);
     let mut died = 0;
     for seed in first..first + histories {
         let mut random = Random(seed.wrapping_mul(0x9e37));

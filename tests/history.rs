@@ -67,7 +67,7 @@ async fn live_equals_rebuilt_for_random_histories() {
     let first = std::env::var("POSTRIDER_SEED").ok().and_then(|s| s.parse().ok());
     let histories = std::env::var("POSTRIDER_HISTORIES").ok().and_then(|s| s.parse().ok());
     let first: u64 = first.unwrap_or(1);
-    for seed in first..first + histories.unwrap_or(12) {
+    for seed in first..first + histories.unwrap_or(40) {
         run(seed).await;
     }
 }

@@ -5,7 +5,8 @@ mod world;
 use std::sync::Arc;
 
 use postrider::app::{
-    EraseRequest, Error, ImportOptions, LabelChange, Postrider, ReceiptOut, Selection,
+    EraseRequest, Error, ImportOptions, IngestRequest, LabelChange, Postrider, ReceiptOut,
+    Selection,
 };
 use postrider::clock::ManualClock;
 use postrider::config::Config;
@@ -15,6 +16,7 @@ use postrider::events::{Event, Log, LogOptions, Status};
 use postrider::ids::ReceiptId;
 use postrider::mail::message::ReadHints;
 use postrider::projections::Applicable;
+use postrider::projections::build::{Compared, Control, Parts};
 use postrider::projections::probe::{self, Tokens};
 use postrider::projections::set::ProjectionSet;
 use postrider::search::{Hit, SearchRequest};
@@ -256,6 +258,60 @@ async fn a_mailbox_and_a_tenant_vanish_whole() {
     postrider.close().await;
     let postrider = open(&world).await;
     assert!(postrider.identities().is_empty());
+    postrider.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rebuild_is_held_up_cancelled_and_leaves_nothing() {
+    let world = World::new();
+    let postrider = with_samples(&world).await;
+    let (tell, told) = std::sync::mpsc::channel();
+    let control = Arc::new(Control {
+        pause: true.into(),
+        hear: Some(Arc::new(move |seq| {
+            let _ = tell.send(seq);
+        })),
+        ..Control::default()
+    });
+    let rebuilding = {
+        let (postrider, control) = (postrider.clone(), Arc::clone(&control));
+        tokio::spawn(async move { postrider.rebuild("main", Parts::All, control).await })
+    };
+    // Something was applied and is not committed: that is what cancelling has to let go of.
+    let reached = tokio::task::spawn_blocking(move || told.recv()).await.expect("hears");
+    assert!(reached.is_ok_and(|seq| seq.0 > 0));
+    assert!(total(&postrider, "boiler").await > 0, "searches go on");
+    control.cancel.store(true, std::sync::atomic::Ordering::SeqCst);
+    let cancelled = rebuilding.await.expect("ends");
+    assert!(matches!(cancelled, Err(Error::Cancelled)), "{cancelled:?}");
+    let names = std::fs::read_dir(world.data_dir().join("mailboxes/00000001")).expect("there");
+    let names: Vec<_> = names.map(|e| e.expect("reads").file_name()).collect();
+    assert!(names.iter().all(|n| !n.to_string_lossy().contains("building")), "{names:?}");
+    let rebuilt = postrider.rebuild("main", Parts::All, Arc::default()).await.expect("rebuilds");
+    assert_eq!(rebuilt.compared, Compared::Equal);
+    postrider.roll_back("main").await.expect("rolled back");
+    let nothing = postrider.roll_back("main").await;
+    assert!(matches!(nothing, Err(Error::Rebuild(_))), "{nothing:?}");
+    postrider.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_longest_folder_and_source_are_found_and_longer_ones_refused() {
+    let world = World::new();
+    let postrider = open(&world).await;
+    postrider.ensure_identity("main").await.expect("made");
+    let request = |folder: usize, source: usize| IngestRequest {
+        raw: letter(&format!("at {folder} {source}")),
+        folder: "f".repeat(folder),
+        labels: Vec::new(),
+        source: "s".repeat(source),
+    };
+    postrider.ingest("main", request(255, 64)).await.expect("taken in");
+    assert_eq!(total(&postrider, "letter OR text").await, 1);
+    for (folder, source, path) in [(256, 1, "folder"), (1, 65, "source"), (0, 1, "folder")] {
+        let refused = postrider.ingest("main", request(folder, source)).await;
+        assert!(matches!(refused, Err(Error::Invalid { path: at, .. }) if at == path));
+    }
     postrider.close().await;
 }
 

@@ -21,10 +21,7 @@ use super::erasure::Order;
 use super::projector::Published;
 use super::{log_writer, projector};
 use crate::clock::SharedClock;
-use crate::events::event::{
-    HoldSet, LabelsChanged, MessageIngested, MessagePlaced, MessageUnplaced, Placement,
-    StatusChanged,
-};
+use crate::events::event::{HoldSet, MessageIngested, MessagePlaced, Placement};
 use crate::events::log::{SealedAppend, Sealer};
 use crate::events::{Event, LogError, Receipt, Status};
 use crate::ids::{HoldId, MessageId, Ordinal, Seq};
@@ -159,7 +156,7 @@ pub struct State {
 /// What a decision needs; moves to a blocking thread and back.
 pub(super) struct Core {
     pub(super) sealer: Sealer,
-    next_ordinal: u32,
+    pub(super) next_ordinal: u32,
     pub(super) published: Published,
     pub(super) recent: Recent,
     pub(super) erased: RoaringBitmap,
@@ -322,42 +319,6 @@ impl Core {
         }
         let id = catalog.map_or(Ok(None), |catalog| catalog.id(ordinal))?;
         id.ok_or(MailboxError::NoSuchMessage)
-    }
-
-    fn fact(&mut self, mut event: Event) -> Result<Decided, MailboxError> {
-        let known = match &mut event {
-            Event::LabelsChanged(LabelsChanged { ordinals, .. })
-            | Event::StatusChanged(StatusChanged { ordinals, .. })
-            | Event::HoldSet(HoldSet { ordinals, .. }) => {
-                *ordinals -= &self.erased;
-                Some(ordinals.max().unwrap_or(u32::MAX))
-            }
-            Event::MessageUnplaced(MessageUnplaced { ordinal, .. })
-            | Event::MessagePlaced(MessagePlaced { ordinal, .. }) => {
-                Some(if self.erased.contains(ordinal.0) { u32::MAX } else { ordinal.0 })
-            }
-            Event::MailboxConfigured(_) => None,
-            Event::HoldReleased(released) => {
-                if !self.holds.contains_key(&released.hold) {
-                    return Err(MailboxError::NoSuchHold);
-                }
-                None
-            }
-            // These have requests of their own.
-            Event::MessageIngested(_) | Event::MessagesErased(_) => Some(u32::MAX),
-        };
-        if known.is_some_and(|ordinal| ordinal >= self.next_ordinal) {
-            return Err(MailboxError::NoSuchMessage);
-        }
-        match &event {
-            Event::HoldSet(hold) => drop(self.holds.insert(hold.hold, hold.clone())),
-            Event::HoldReleased(released) => drop(self.holds.remove(&released.hold)),
-            _ => {}
-        }
-        let mut decided = Decided::default();
-        let now_ms = self.clock.now_ms();
-        decided.head = self.record(&mut decided, now_ms, event, None)?;
-        Ok(decided)
     }
 }
 

@@ -16,6 +16,7 @@ pub mod health;
 pub mod log_writer;
 pub mod mailbox;
 pub mod projector;
+mod record;
 pub mod supervisor;
 
 pub use directory::{MailboxHandle, OpenError};

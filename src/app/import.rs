@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
-use super::ingest::{FOLDER_BYTES_MAX, prepare, raw_key};
+use super::ingest::{FOLDER_BYTES_MAX, SOURCE_BYTES_MAX, is_name, prepare, raw_key};
 use super::{Error, Postrider, blocking};
 use crate::actors::MailboxHandle;
 use crate::actors::admission::ByteBudget;
@@ -147,6 +147,14 @@ impl Postrider {
         if let Some(bad) = options.labels.iter().find(|l| !super::ingest::is_label(l)) {
             let message = format!("{bad:?} is not of the form [a-z0-9][a-z0-9_:-]{{0,63}}");
             return Err(Error::Invalid { path: "label", message });
+        }
+        if options.folder.as_ref().is_some_and(|name| !is_name(name, FOLDER_BYTES_MAX)) {
+            let message = "must be 1 to 255 bytes without NUL".into();
+            return Err(Error::Invalid { path: "folder", message });
+        }
+        if options.source.as_ref().is_some_and(|name| !is_name(name, SOURCE_BYTES_MAX)) {
+            let message = "must be 1 to 64 bytes without NUL".into();
+            return Err(Error::Invalid { path: "source", message });
         }
         let source_options = Options {
             folder: options.folder,

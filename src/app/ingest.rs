@@ -16,6 +16,8 @@ use crate::mail::message::ReadHints;
 use crate::mail::read_guarded;
 use crate::projections::catalog::threads::{first_16, id_key};
 
+/// Longest name of a source, bytes. With the longest folder it still is a key of the catalog.
+pub(super) const SOURCE_BYTES_MAX: usize = 64;
 /// Longest folder name, bytes.
 pub(super) const FOLDER_BYTES_MAX: usize = 255;
 
@@ -62,6 +64,11 @@ pub(super) fn is_label(label: &str) -> bool {
     first && chars.all(rest) && label.len() <= 64
 }
 
+/// Whether a folder or a source may be called so.
+pub(super) fn is_name(name: &str, bytes_max: usize) -> bool {
+    (1..=bytes_max).contains(&name.len()) && !name.contains('\0')
+}
+
 /// Reads and compresses one message for its mailbox.
 pub(super) fn prepare(
     raw: &[u8],
@@ -92,14 +99,15 @@ impl Postrider {
         if request.raw.len() > limit {
             return Err(Error::TooLarge { limit });
         }
-        let named =
-            |name: &str| !name.is_empty() && name.len() <= FOLDER_BYTES_MAX && !name.contains('\0');
         let invalid = |path, message: &str| Err(Error::Invalid { path, message: message.into() });
         if request.raw.trim_ascii().is_empty() {
             return invalid("message", "must be an RFC 5322 message; it is empty");
         }
-        if !named(&request.folder) || !named(&request.source) {
+        if !is_name(&request.folder, FOLDER_BYTES_MAX) {
             return invalid("folder", "must be 1 to 255 bytes without NUL");
+        }
+        if !is_name(&request.source, SOURCE_BYTES_MAX) {
+            return invalid("source", "must be 1 to 64 bytes without NUL");
         }
         if request.labels.len() > LABELS_MAX || !request.labels.iter().all(|l| is_label(l)) {
             return invalid("label", "must be at most 64, each [a-z0-9][a-z0-9_:-]{0,63}");

@@ -134,7 +134,11 @@ fn for_people(body: &ErrorBody, query: Option<&str>) -> String {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let body = Box::new(ErrorBody::from(&error));
-        Self::Told { exit: error.fault().into(), body, query: None }
+        let exit = match error {
+            Error::Cancelled => Exit::Interrupted,
+            _ => error.fault().into(),
+        };
+        Self::Told { exit, body, query: None }
     }
 }
 
@@ -143,6 +147,7 @@ impl From<ErrorBody> for Failure {
     fn from(body: ErrorBody) -> Self {
         let exit = match body.code.as_str() {
             "unavailable" | "timeout" | "internal_error" | "unauthenticated" => Exit::Environment,
+            "cancelled" => Exit::Interrupted,
             _ => Exit::Caller,
         };
         Self::Told { exit, body: Box::new(body), query: None }

@@ -1,6 +1,6 @@
 //! `postrider label` and `postrider mark`.
 
-use crate::app::{LabelOutcome, Postrider};
+use crate::app::{LabelOutcome, MAILBOX_DEFAULT, Postrider};
 use crate::config::Config;
 use crate::events::Status;
 use crate::http::wire::path_segment;
@@ -10,6 +10,7 @@ use super::access::Access;
 use super::args_lifecycle::{Label, LabelWhat, Mark, MarkAs, OnQuery};
 use super::failure::{Exit, Failure};
 use super::output::Output;
+use super::safe;
 
 /// Changes labels, or takes a change back.
 pub(super) async fn run(config: Config, args: Label, out: Output) -> Result<Exit, Failure> {
@@ -51,6 +52,7 @@ async fn change(
     asked.query = Some(on.query.join(" "));
     asked.as_of_seq = on.as_of;
     asked.dry_run = on.dry_run;
+    let undoable = asked.status.is_none();
     let access = Access::find(config).await?;
     let changed = match &access {
         Access::Here(postrider) => here(postrider, &on.of.mailbox, asked).await,
@@ -60,7 +62,8 @@ async fn change(
         }
     };
     access.close().await;
-    tell(&changed?, on.dry_run, out)
+    let mailbox = undoable.then_some(on.of.mailbox.as_str());
+    tell(&changed?, on.dry_run, mailbox, out)
 }
 
 async fn here(
@@ -81,10 +84,16 @@ async fn undo(config: Config, event: u64, mailbox: &str, out: Output) -> Result<
         }
     };
     access.close().await;
-    tell(&undone?, false, out)
+    tell(&undone?, false, Some(mailbox), out)
 }
 
-fn tell(outcome: &LabelOutcome, dry_run: bool, out: Output) -> Result<Exit, Failure> {
+/// `undo` names the mailbox when the change can be taken back.
+fn tell(
+    outcome: &LabelOutcome,
+    dry_run: bool,
+    undo: Option<&str>,
+    out: Output,
+) -> Result<Exit, Failure> {
     if out.json {
         out.value(outcome)?;
         return Ok(Exit::Fine);
@@ -97,8 +106,12 @@ fn tell(outcome: &LabelOutcome, dry_run: bool, out: Output) -> Result<Exit, Fail
         ))?;
     } else {
         out.text(&format!("{matched} found, {changed} changed\n"))?;
-        for event in events {
-            out.text(&format!("to take it back: postrider label undo {event}\n"))?;
+        for (event, mailbox) in events.iter().zip(undo.into_iter().cycle()) {
+            let of = match mailbox {
+                MAILBOX_DEFAULT => String::new(),
+                other => format!(" --mailbox {}", safe::line(other)),
+            };
+            out.text(&format!("to take it back: postrider label undo {event}{of}\n"))?;
         }
     }
     Ok(Exit::Fine)

@@ -7,18 +7,17 @@ use roaring::RoaringBitmap;
 
 use super::{Log, LogError};
 use crate::events::codec::Recorded;
-use crate::events::receipt::{ErasureState, Receipt};
+use crate::events::receipt::Receipt;
 use crate::events::registry::{self, Identity};
 use crate::events::{Event, codec, keys};
 use crate::ids::{MailboxNo, Ordinal, ReceiptId, Seq};
 
 impl Log {
-    /// Loses the keys of every erasure whose purge is not proven: a crash may have come before.
+    /// Loses the keys of every erasure: a crash may have come before.
     pub(super) fn finish_losing(&self) -> Result<(), LogError> {
         for receipt in self.receipts()? {
-            if matches!(receipt.state(), ErasureState::Erased | ErasureState::Failed) {
-                self.keys.lose(receipt.mailbox, &receipt.ordinals)?;
-            }
+            // Also of those that are proven: an older key store may have been put back.
+            self.keys.lose(receipt.mailbox, &receipt.ordinals)?;
         }
         for mailbox in self.registry()?.erased {
             self.keys.lose_mailbox(mailbox)?;

@@ -234,6 +234,7 @@ impl Build {
     /// # Errors
     /// [`ProjectionError::Io`].
     pub fn discard(mut self) -> Result<(), ProjectionError> {
+        self.pair.abandon();
         drop(self.pair.text.take());
         if let Some(catalog) = self.pair.catalog.take() {
             catalog.close();

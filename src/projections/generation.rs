@@ -5,6 +5,7 @@
 //! <mailbox>/catalog-f1-000001.clean     written when it was closed well: its files, sizes, times
 //! <mailbox>/catalog-f1-000001.checking  being checked; left behind when the check died
 //! <mailbox>/catalog-f1-000002.building  being rebuilt; renamed when it is complete
+//! <mailbox>/catalog-f1-000002.copying/  being written anew for a purge
 //! <mailbox>/previous-catalog-f1-000001/ served before; kept until the next swap, for going back
 //! <mailbox>/set-aside-catalog-…         could not be trusted; kept until the next one
 //! ```
@@ -106,6 +107,21 @@ impl Generations {
         Ok(path)
     }
 
+    /// A directory for a copy of the serving generation. Not taken for an unfinished build: it does
+    /// not come from the log.
+    ///
+    /// # Errors
+    /// [`ProjectionError::Io`].
+    pub fn begin_copy(&self) -> Result<PathBuf, ProjectionError> {
+        let path = self.begin()?;
+        let copy = path.with_extension("copying");
+        if copy.exists() {
+            std::fs::remove_dir_all(&copy).map_err(|e| self.io(e))?;
+        }
+        std::fs::rename(path, &copy).map_err(|e| self.io(e))?;
+        Ok(copy)
+    }
+
     /// The directory of a build that was interrupted, if there is one.
     ///
     /// # Errors
@@ -132,7 +148,7 @@ impl Generations {
             if name.starts_with(&format!("previous-{kind}")) {
                 rest.push(name);
             } else if name.starts_with(&kind) && name != kept {
-                if self.dir.join(&name).is_dir() && !name.ends_with(".building") {
+                if self.dir.join(&name).is_dir() && !name.contains('.') {
                     // Names are in order: the last one served last.
                     rest.extend(before.replace(name));
                 } else {

@@ -102,6 +102,13 @@ impl Pair {
         Ok(due)
     }
 
+    /// Forgets what was applied since the last commit.
+    pub(super) fn abandon(&mut self) {
+        if let Some(catalog) = self.uncommitted.take().and_then(|u| u.catalog) {
+            catalog.abandon();
+        }
+    }
+
     /// Whether something applied is not committed yet.
     pub(super) fn is_dirty(&self) -> bool {
         self.uncommitted.is_some()

@@ -229,7 +229,7 @@ impl ProjectionSet {
         self.commit()?;
         let text_documents = self.text()?.purge()?;
         crash_point::reach("purge text merged");
-        let building = self.catalogs.begin()?;
+        let building = self.catalogs.begin_copy()?;
         self.catalog()?.rewrite(&building)?;
         crash_point::reach("purge catalog written");
         let mut directories = 0;

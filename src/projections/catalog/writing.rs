@@ -46,6 +46,13 @@ impl Writing {
         let _ = self.steps.send(Step::Commit);
     }
 
+    /// Drops what was applied, and waits until the environment is let go.
+    pub(in crate::projections) fn abandon(self) {
+        drop(self.steps);
+        // Whatever it met: nothing of it is kept.
+        let _ = self.thread.join();
+    }
+
     /// Commits, waits for it and tells what the catalog knows now.
     pub(super) fn finish(self) -> Result<Counters, CatalogError> {
         self.start_commit();
