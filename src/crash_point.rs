@@ -1,7 +1,8 @@
-//! Named places at which tests let the process die, as `kill -9` there would.
+//! Named places at which tests let the process die, as `kill -9` there would, or let a write fail.
 //!
-//! `POSTRIDER_CRASH_AT=name:n` ends the process at the n-th passing of a place. Only in builds with
-//! debug assertions; a release has nothing of this.
+//! `POSTRIDER_CRASH_AT=name:n` ends the process at the n-th passing of a place;
+//! `POSTRIDER_FAIL_AT=n` makes the n-th durable write fail, as a full or broken disk would. Only in
+//! builds with debug assertions; a release has nothing of this.
 
 /// Every name, in the order of the work.
 pub const NAMES: [&str; 16] = [
@@ -32,6 +33,17 @@ pub fn reach(name: &'static str) {
     let _ = name;
 }
 
+/// Stands in front of a durable write.
+///
+/// # Errors
+/// When a test wants this write to fail.
+#[inline]
+pub fn write() -> std::io::Result<()> {
+    #[cfg(debug_assertions)]
+    armed::write()?;
+    Ok(())
+}
+
 #[cfg(debug_assertions)]
 mod armed {
     use std::sync::OnceLock;
@@ -39,6 +51,17 @@ mod armed {
 
     static AT: OnceLock<Option<(String, u64)>> = OnceLock::new();
     static PASSED: AtomicU64 = AtomicU64::new(0);
+
+    static FAILING: OnceLock<Option<u64>> = OnceLock::new();
+    static WRITTEN: AtomicU64 = AtomicU64::new(0);
+
+    pub(super) fn write() -> std::io::Result<()> {
+        let failing = FAILING.get_or_init(|| std::env::var("POSTRIDER_FAIL_AT").ok()?.parse().ok());
+        if failing.is_some_and(|nth| WRITTEN.fetch_add(1, Ordering::SeqCst) + 1 == nth) {
+            return Err(std::io::ErrorKind::StorageFull.into());
+        }
+        Ok(())
+    }
 
     pub(super) fn reach(name: &'static str) {
         debug_assert!(super::NAMES.contains(&name), "{name} is not listed");

@@ -213,6 +213,8 @@ impl Log {
             )?;
         }
         crash_point::reach("append keys stored");
+        crash_point::write()
+            .map_err(|source| LogError::Io { path: self.dir.join("log"), source })?;
         let mut batch = self.db.batch().durability(Some(PersistMode::SyncData));
         for append in appends {
             for (key, value) in &append.contents {
