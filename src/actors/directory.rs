@@ -62,6 +62,8 @@ type Opened = Result<MailboxHandle, OpenError>;
 pub enum Request {
     /// Give me this mailbox.
     Open(MailboxNo, oneshot::Sender<Opened>),
+    /// Give me this mailbox when it is open already.
+    Peek(MailboxNo, oneshot::Sender<Option<MailboxHandle>>),
     /// An opening is done.
     Ready(MailboxNo, Box<Result<Opening, OpenError>>),
     /// Close this mailbox and open it no more: it is going to be erased whole.
@@ -275,6 +277,9 @@ impl Actor for Directory {
                         let _ = myself.cast(Request::Ready(mailbox, opened));
                     });
                 }
+            }
+            Request::Peek(mailbox, reply) => {
+                let _ = reply.send(state.open.get(&mailbox).map(|(handle, _)| handle.clone()));
             }
             Request::Ready(mailbox, opening) => {
                 let opened = match *opening {

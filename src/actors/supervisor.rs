@@ -139,6 +139,17 @@ impl Running {
         opened.await.map_err(|_| gone())?
     }
 
+    /// A mailbox that is open already; asking wakes none and counts as no use.
+    ///
+    /// # Errors
+    /// [`OpenError`] when the directory is gone.
+    pub async fn peek(&self, mailbox: MailboxNo) -> Result<Option<MailboxHandle>, OpenError> {
+        let gone = || OpenError("the directory is gone; restart".into());
+        let (reply, found) = oneshot::channel();
+        self.directory.cast(directory::Request::Peek(mailbox, reply)).map_err(|_| gone())?;
+        found.await.map_err(|_| gone())
+    }
+
     /// Closes a mailbox and opens it no more.
     ///
     /// # Errors

@@ -4,8 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{Error, Postrider, blocking};
 use crate::actors::directory::mailbox_dir;
+use crate::events::registry::Identity;
 use crate::ids::IdentityId;
-use crate::projections::generation::disk_bytes;
+use crate::projections::generation::{Generations, disk_bytes};
+use crate::projections::set::ProjectionSet;
 
 /// The server and every mailbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,14 +90,46 @@ impl Postrider {
         .await?
     }
 
-    /// Status of everything.
+    /// Status of a mailbox that is not open, from what lies on disk. Its indexes count only when they
+    /// were closed well.
+    async fn asleep(&self, identity: Identity) -> Result<MailboxStatus, Error> {
+        let dir = mailbox_dir(&self.inner.config.data_dir.join("mailboxes"), identity.mailbox);
+        let log = std::sync::Arc::clone(&self.inner.log);
+        blocking(move || {
+            let head_seq = log.head(identity.mailbox)?.0;
+            let messages = log.keyed_ordinals(identity.mailbox)?.len();
+            let (catalogs, texts) = ProjectionSet::generations(&dir);
+            let checkpoint = |generations: &Generations| -> Result<u64, Error> {
+                Ok(match generations.current()? {
+                    Some(path) => generations.trust(&path)?.1.0,
+                    None => 0,
+                })
+            };
+            let (catalog_seq, text_seq) = (checkpoint(&catalogs)?, checkpoint(&texts)?);
+            Ok(MailboxStatus {
+                identity_id: identity.id,
+                name: identity.name,
+                messages,
+                head_seq,
+                catalog_seq,
+                text_messages: if text_seq == head_seq { messages } else { 0 },
+                projection_bytes: disk_bytes(&dir),
+            })
+        })
+        .await?
+    }
+
+    /// Status of everything. Wakes no mailbox.
     ///
     /// # Errors
-    /// When a mailbox cannot be opened.
+    /// When a store cannot be read.
     pub async fn status(&self) -> Result<Status, Error> {
         let mut mailboxes = Vec::new();
         for identity in self.identities() {
-            mailboxes.push(self.mailbox_status(&identity.id.to_string()).await?);
+            mailboxes.push(match self.inner.running.peek(identity.mailbox).await? {
+                Some(_) => self.mailbox_status(&identity.id.to_string()).await?,
+                None => self.asleep(identity).await?,
+            });
         }
         mailboxes.sort_by(|a, b| a.name.cmp(&b.name));
         let log = std::sync::Arc::clone(&self.inner.log);
