@@ -7,14 +7,14 @@ use std::sync::atomic::Ordering;
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
-use super::{Error, Postrider, blocking};
+use super::{Error, Postrider};
 use crate::actors::directory::mailbox_dir;
 use crate::actors::{MailboxHandle, projector};
 use crate::events::Log;
 use crate::events::registry::Identity;
 use crate::ids::MailboxNo;
 use crate::projections::ProjectionError;
-use crate::projections::build::{Build, Compared, Control, Parts};
+use crate::projections::build::{self, Build, Compared, Control, Parts};
 use crate::projections::catalog::bitmaps::Facet;
 use crate::projections::view::View;
 
@@ -68,7 +68,7 @@ impl Postrider {
             Arc::clone(&handle.admission).acquire_owned().await.map_err(|_| Error::Gone)?;
         let (log, dir) = (Arc::clone(&self.inner.log), self.dir_of(&identity));
         let (number, steer) = (identity.mailbox, Arc::clone(&control));
-        let build = blocking(move || {
+        let build = unhurried(move || {
             let mut build = Build::begin(&dir, &log, number, parts)?;
             match build.advance(&log, log.head(number)?, &steer) {
                 Ok(()) => Ok(build),
@@ -110,7 +110,7 @@ impl Postrider {
             let view = self.view(handle).await?;
             let (log, steer) = (Arc::clone(&self.inner.log), Arc::clone(control));
             (build, compared) =
-                blocking(move || compare_with(&log, build, &view, &steer)).await??;
+                unhurried(move || compare_with(&log, build, &view, &steer)).await??;
             if compared != Compared::Skipped {
                 break;
             }
@@ -126,7 +126,7 @@ impl Postrider {
         control: &Arc<Control>,
     ) -> Result<Build, Error> {
         let (log, steer) = (Arc::clone(&self.inner.log), Arc::clone(control));
-        blocking(move || {
+        unhurried(move || {
             for _ in 0..APPROACHES_MAX {
                 let head = log.head(mailbox)?;
                 if head.0.saturating_sub(build.checkpoint().0) < NEAR_EVENTS {
@@ -188,4 +188,13 @@ fn compare_with(
         compared = Compared::Skipped;
     }
     Ok((build, compared))
+}
+
+/// Runs the work of a build where it gives way to others.
+async fn unhurried<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Error> {
+    let done =
+        build::unhurried(work).map_err(|source| Error::Io { path: "a thread".into(), source })?;
+    done.await.map_err(|_| Error::Gone)
 }

@@ -6,8 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use rayon::{ThreadPool, ThreadPoolBuilder};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+
+use tokio::sync::oneshot;
 
 use super::catalog::Catalog;
 use super::generation::Generations;
@@ -21,6 +24,26 @@ use crate::ids::{MailboxNo, Seq};
 
 /// Time between two looks of a paused build.
 const PAUSE_LOOK: Duration = Duration::from_millis(20);
+
+/// How much a build gives way to searches and arrivals (nice(2)).
+const GIVES_WAY: i32 = 10;
+
+/// Runs the work of a build on a thread that gives way to all others; threads it starts do too.
+///
+/// # Errors
+/// When no thread can be started; nobody hears of a panic but by its absence.
+pub fn unhurried<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> std::io::Result<oneshot::Receiver<T>> {
+    let (give, done) = oneshot::channel();
+    std::thread::Builder::new().name("rebuild".to_owned()).spawn(move || {
+        // Where it is not allowed, a rebuild takes its full share.
+        let _ = rustix::process::nice(GIVES_WAY);
+        // Nobody listens any more when the caller has gone.
+        let _ = give.send(work());
+    })?;
+    Ok(done)
+}
 
 /// Which projections are built.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -102,6 +125,8 @@ impl Pace {
 /// See the module.
 pub struct Build {
     pair: Pair,
+    /// Threads of its own, which give way as the one that made them does.
+    readers: Option<ThreadPool>,
     catalog_path: Option<PathBuf>,
     text_path: Option<PathBuf>,
 }
@@ -152,7 +177,8 @@ impl Build {
             let (opened, path) = resume(&texts, head, open, TextIndex::checkpoint)?;
             (text, text_path) = (Some(opened), Some(path));
         }
-        Ok(Self { pair: Pair::new(mailbox, catalog, text), catalog_path, text_path })
+        let readers = ThreadPoolBuilder::new().thread_name(|_| "rebuild".into()).build().ok();
+        Ok(Self { pair: Pair::new(mailbox, catalog, text), readers, catalog_path, text_path })
     }
 
     /// Whose.
@@ -182,7 +208,7 @@ impl Build {
             return Ok(());
         }
         let mut pace = Pace { start: Instant::now(), events: 0 };
-        feed::replay(log, self.pair.mailbox, from, through, |events| {
+        feed::replay(log, self.pair.mailbox, from, through, self.readers.as_ref(), |events| {
             let (count, last) = (events.len(), events.last().map_or(from, |e| e.seq));
             self.pair.apply(events)?;
             if let Some(hear) = &control.hear {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
+use rayon::ThreadPool;
 use rayon::prelude::*;
 
 use super::{Applicable, ProjectionError};
@@ -35,7 +36,8 @@ pub fn hints(ingested: &MessageIngested) -> ReadHints {
     }
 }
 
-/// Hands every event after `after` up to `through` to `take`, in order.
+/// Hands every event after `after` up to `through` to `take`, in order. Messages are read on
+/// `readers`, or where all others are.
 ///
 /// # Errors
 /// What the log says, or what `take` says.
@@ -44,6 +46,7 @@ pub fn replay(
     mailbox: MailboxNo,
     after: Seq,
     through: Seq,
+    readers: Option<&ThreadPool>,
     mut take: impl FnMut(Vec<Applicable>) -> Result<(), ProjectionError>,
 ) -> Result<(), ProjectionError> {
     let mut events = log.read(mailbox, after, through)?;
@@ -54,7 +57,11 @@ pub fn replay(
                 match gather(log, mailbox, &mut events) {
                     Ok(chunk) if chunk.is_empty() => break,
                     Ok(chunk) => {
-                        if give.send(Ok(read_all(chunk))).is_err() {
+                        let read = match readers {
+                            Some(readers) => readers.install(|| read_all(chunk)),
+                            None => read_all(chunk),
+                        };
+                        if give.send(Ok(read)).is_err() {
                             break;
                         }
                     }

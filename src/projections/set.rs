@@ -111,7 +111,7 @@ impl ProjectionSet {
         let (mailbox, from) = (self.pair.mailbox, self.checkpoint());
         let head = log.head(mailbox)?;
         if head > from {
-            feed::replay(log, mailbox, from, head, |events| self.apply(events).map(drop))?;
+            feed::replay(log, mailbox, from, head, None, |events| self.apply(events).map(drop))?;
             self.pair.close_writer()?;
         }
         Ok(())
