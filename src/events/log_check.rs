@@ -5,7 +5,7 @@ use roaring::RoaringBitmap;
 use super::{Log, LogError};
 use crate::events::codec::{self, ChainDigest, Recorded};
 use crate::events::keys;
-use crate::ids::{MailboxNo, Ordinal, Seq};
+use crate::ids::{MailboxNo, Seq};
 
 /// The first event of a stream that does not hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,17 +96,5 @@ impl Log {
             bytes += u64::from(guard.size()?);
         }
         Ok((count, bytes))
-    }
-
-    /// Stored bytes of one message, sealed.
-    ///
-    /// # Errors
-    /// [`LogError::Store`].
-    pub fn sealed_bytes(
-        &self,
-        mailbox: MailboxNo,
-        ordinal: Ordinal,
-    ) -> Result<Option<u32>, LogError> {
-        Ok(self.content.size_of(keys::message(mailbox, ordinal))?)
     }
 }

@@ -149,12 +149,6 @@ impl ProjectionSet {
         Ok(Arc::new(View { catalog, text: self.text()?.reader() }))
     }
 
-    /// Whether a text writer is open.
-    #[must_use]
-    pub fn is_writing(&self) -> bool {
-        self.pair.text.as_ref().is_some_and(TextIndex::is_writing)
-    }
-
     /// Closes the text writer, which costs threads and memory while open.
     ///
     /// # Errors

@@ -177,12 +177,6 @@ impl TextIndex {
         Ok(())
     }
 
-    /// Whether a writer is open.
-    #[must_use]
-    pub fn is_writing(&self) -> bool {
-        self.writer.is_some()
-    }
-
     /// Closes the writer after its merges.
     ///
     /// # Errors
