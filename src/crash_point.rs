@@ -5,7 +5,7 @@
 //! builds with debug assertions; a release has nothing of this.
 
 /// Every name, in the order of the work.
-pub const NAMES: [&str; 16] = [
+pub const NAMES: [&str; 17] = [
     "append keys stored",
     "append batch written",
     "append keys lost",
@@ -22,6 +22,7 @@ pub const NAMES: [&str; 16] = [
     "rebuild built",
     "rebuild catalog swapped",
     "rebuild text swapped",
+    "journal begun",
 ];
 
 /// Passes a place.

@@ -381,6 +381,8 @@ mod log_backup;
 mod log_check;
 #[path = "log_erasure.rs"]
 mod log_erasure;
+#[path = "log_journal.rs"]
+mod log_journal;
 pub use log_backup::Copied;
 pub use log_check::BrokenLink;
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Tests of the log against a real directory.
 
+use std::fs::File;
+
 use super::*;
 use crate::events::event::{MailboxConfigured, Placement};
 use crate::ids::{IdentityId, TenantId};
@@ -100,4 +102,54 @@ fn mailboxes_do_not_see_each_other() {
     assert_eq!(log.head(first).expect("head"), Seq::ZERO);
     assert_eq!(log.read(first, Seq::ZERO, Seq(u64::MAX)).expect("key").count(), 0);
     assert_eq!(log.head(other).expect("head"), Seq(1));
+}
+
+#[test]
+fn a_retired_journal_leaves_everything_and_its_bytes_go() {
+    let dir = tempfile::tempdir().expect("temp dir");
+    let noise: Vec<u8> = {
+        // A hundred kilobytes that no compression makes smaller.
+        let mut state = 1_u32;
+        let mut next = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            state.to_be_bytes()[0]
+        };
+        (0..100_000).map(|_| next()).collect()
+    };
+    {
+        let (log, mailbox) = log_with_mailbox(dir.path());
+        let mut sealer = log.sealer(mailbox).expect("sealer");
+        let mut append = SealedAppend::default();
+        sealer.event(&mut append, 10, &configured("a@x.test")).expect("sealed");
+        let packed = compress::compress(&noise, compress::Effort::Little).expect("small");
+        sealer.content(&mut append, Ordinal(0), &packed).expect("sealed");
+        log.append(&[append]).expect("durable");
+        log.settle().expect("settles");
+    }
+    let journals = || -> Vec<u64> {
+        std::fs::read_dir(dir.path().join("log"))
+            .expect("there")
+            .map(|entry| entry.expect("there"))
+            .filter(|entry| entry.path().extension().is_some_and(|e| e == "jnl"))
+            .map(|entry| std::os::unix::fs::MetadataExt::blocks(&entry.metadata().expect("there")))
+            .collect()
+    };
+    let before: u64 = journals().iter().sum();
+    assert!(before * 512 > 100_000, "{before} blocks");
+    assert!(Log::retire_journal(dir.path()).expect("retires"));
+    assert!(journals().iter().sum::<u64>() < before / 4, "{:?}", journals());
+    assert!(!Log::retire_journal(dir.path()).expect("has little to do"));
+    // One more that was begun when the process died.
+    File::create_new(dir.path().join("log/77.jnl")).expect("made");
+    for _ in 0..2 {
+        let (log, mailbox) = log_with_mailbox(dir.path());
+        assert_eq!(log.raw(mailbox, Ordinal(0)).expect("content"), noise);
+        assert!(log.head(mailbox).expect("head") >= Seq(1));
+        let mut sealer = log.sealer(mailbox).expect("sealer");
+        let mut append = SealedAppend::default();
+        sealer.event(&mut append, 11, &configured("b@x.test")).expect("sealed");
+        log.append(&[append]).expect("durable");
+    }
+    let (log, mailbox) = log_with_mailbox(dir.path());
+    assert_eq!(log.head(mailbox).expect("head"), Seq(3));
 }
