@@ -134,6 +134,9 @@ fn the_exit_code_tells_whose_fault_it_is() {
         &["own-address", "not an address"],
         &["status", "--config", "/not/there.toml"],
         &["rebuild", "--mailbox", "nobody"],
+        &["thread", "thr_01J9Z3K8V4QW7X2M5N6P8R0T1V"],
+        &["import", "/dev/null", "--mailbox", ".."],
+        &["import", "/dev/null", "--mailbox", "a\u{202e}b"],
         &["nonsense"],
     ] {
         let output = run(&world, wrong);
@@ -145,6 +148,15 @@ fn the_exit_code_tells_whose_fault_it_is() {
     let envelope: Value = serde_json::from_slice(&output.stderr).expect("JSON on stderr");
     assert_eq!(envelope["error"]["code"], "invalid_query");
     assert_eq!(envelope["error"]["details"]["position"], 0);
+
+    let traces = command(&world, &["status"]).env("POSTRIDER_LOG", "postrider=loud").output();
+    let traces = traces.expect("runs");
+    assert_eq!(traces.status.code(), Some(2));
+    assert!(err(&traces).contains("POSTRIDER_LOG is not understood"), "{}", err(&traces));
+    let full = File::options().write(true).open("/dev/full").expect("there");
+    let full = command(&world, &["dump"]).stdout(full).output().expect("runs");
+    assert_eq!(full.status.code(), Some(3));
+    assert!(err(&full).contains("the output cannot be written"), "{}", err(&full));
 
     // Somebody holds the directory and is no server.
     let lock = File::options().write(true).open(world.data_dir().join("LOCK")).expect("there");
@@ -198,7 +210,10 @@ fn commands_go_through_the_server_that_holds_the_directory() {
     assert_eq!(import(&world, &[]).status.code(), Some(0));
     let alone = json(&world, &["search", "boiler", "--json", "--limit", "100"]);
     let id = alone["hits"][0]["message_id"].as_str().expect("an id");
+    let thread = alone["hits"][0]["thread_id"].as_str().expect("an id");
     let before = [run(&world, &["show", id]), run(&world, &["dump"])];
+    let thread_before = run(&world, &["thread", thread]);
+    assert!(out(&thread_before).contains("unread; "), "{}", err(&thread_before));
 
     let serving = Serving::start(&world);
     let status = run(&world, &["status"]);
@@ -207,6 +222,7 @@ fn commands_go_through_the_server_that_holds_the_directory() {
     assert_eq!(alone, served);
     assert_eq!(before[0].stdout, run(&world, &["show", id]).stdout);
     assert_eq!(before[1].stdout, run(&world, &["dump"]).stdout);
+    assert_eq!(thread_before.stdout, run(&world, &["thread", thread]).stdout);
     let raw = run(&world, &["show", id, "--raw"]).stdout;
     assert!(!raw.is_empty());
     assert_eq!(run(&world, &["rebuild"]).status.code(), Some(0));

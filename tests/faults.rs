@@ -1,5 +1,11 @@
 //! Broken surroundings: writes that fail, damaged stores, a clock that jumps back, two processes.
 
+#[path = "world/door.rs"]
+#[expect(dead_code, reason = "not all that other tests need is needed here")]
+mod door;
+#[path = "world/serving.rs"]
+#[expect(dead_code, reason = "not all that other tests need is needed here")]
+mod serving;
 mod world;
 
 use std::path::{Path, PathBuf};
@@ -10,6 +16,7 @@ use postrider::app::{Error, ImportOptions, IngestRequest, Postrider};
 use postrider::clock::ManualClock;
 use postrider::config::Config;
 use postrider::search::SearchRequest;
+use serving::Serving;
 use world::{SAMPLES_DISTINCT, SAMPLES_READ, World, letter, samples};
 
 const NOW_MS: i64 = 1_788_264_000_000;
@@ -179,4 +186,85 @@ async fn a_second_opening_is_refused_and_the_first_goes_on() {
     let status = first.mailbox_status("main").await.expect("status");
     assert_eq!(status.messages, SAMPLES_DISTINCT);
     first.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_whose_disk_fails_says_so_and_goes_on_reading() {
+    let world = World::new();
+    let postrider = Postrider::open(config(&world.data_dir())).await.expect("opens");
+    postrider.ensure_identity("main").await.expect("made");
+    postrider.close().await;
+    let mut serving = Serving::start(&world, &[("POSTRIDER_FAIL_AT", "2")]);
+    let address = serving.address;
+    let post = async |subject: &str| {
+        door::send(address, "POST", "/v1/identities/main/messages", &[], letter(subject)).await
+    };
+    assert_eq!(door::get(address, "/readyz").await.status, 200);
+    let first = post("before").await;
+    assert_eq!(first.status, 202);
+    for subject in ["during", "after"] {
+        let refused = post(subject).await;
+        assert_eq!(refused.status, 503, "{}", refused.json());
+        assert_eq!(refused.json()["error"]["code"], "unavailable");
+    }
+    let ready = door::get(address, "/readyz").await;
+    assert_eq!(ready.status, 503);
+    let message = ready.json()["error"]["message"].as_str().expect("text").to_owned();
+    assert!(message.contains("writing has stopped"), "{message}");
+    let alive = door::get(address, "/healthz").await;
+    assert_eq!((alive.status, &alive.json()["writing"]), (200, &serde_json::json!(false)));
+    let body = r#"{"q":"before OR during OR after"}"#;
+    let path = "/v1/identities/main/search";
+    let found = door::send(address, "POST", path, &[], body).await.json();
+    assert_eq!(found["total"], 1, "what was refused is not there, what was acknowledged is");
+    serving.kill();
+    let postrider = Postrider::open(config(&world.data_dir())).await.expect("opens again");
+    let id = first.json()["message_id"].as_str().expect("an id").parse().expect("an id");
+    postrider.show("main", id).await.expect("what was acknowledged is there");
+    let verified = postrider.verify("main", false, Arc::default()).await.expect("verifies");
+    assert!(verified.is_clean(), "{verified:?}");
+    postrider.close().await;
+}
+
+/// Runs the program where its data directory cannot be written: root is stopped by no permission,
+/// so the directory is mounted read-only in a namespace of its own. `None` where that is not
+/// allowed.
+fn read_only(world: &World, arguments: &str) -> Option<Output> {
+    let script = format!(
+        "mount --bind \"$D\" \"$D\" && mount -o remount,bind,ro \"$D\" || exit 99\n\
+         exec \"$P\" {arguments}"
+    );
+    let output = Command::new("unshare")
+        .args(["--mount", "--map-root-user", "sh", "-c", &script])
+        .env("D", world.data_dir())
+        .env("P", env!("CARGO_BIN_EXE_postrider"))
+        .env("POSTRIDER_DATA", world.data_dir())
+        .env_remove("POSTRIDER_CONFIG")
+        .stdin(Stdio::null())
+        .output()
+        .ok()?;
+    let told = String::from_utf8_lossy(&output.stderr);
+    let allowed = output.status.code() != Some(99) && !told.starts_with("unshare:");
+    allowed.then_some(output)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_directory_that_cannot_be_written_is_named_and_stays_as_it_is() {
+    let world = World::new();
+    with_samples(&world.data_dir()).await.close().await;
+    for arguments in ["status", "import /dev/null", "label add x -- boiler", "rebuild", "serve"] {
+        let Some(output) = read_only(&world, arguments) else {
+            println!("not tried: no name space of mounts here");
+            return;
+        };
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(3), "{arguments}: {told}");
+        let dir = world.data_dir().display().to_string();
+        assert!(told.contains(&dir) && told.contains("Read-only"), "{arguments}: {told}");
+    }
+    let postrider = Postrider::open(config(&world.data_dir())).await.expect("opens");
+    let verified = postrider.verify("main", false, Arc::default()).await.expect("verifies");
+    assert!(verified.is_clean(), "{verified:?}");
+    assert_eq!(verified.messages, SAMPLES_DISTINCT);
+    postrider.close().await;
 }

@@ -19,6 +19,7 @@ use postrider::projections::Applicable;
 use postrider::projections::build::{Compared, Control, Parts};
 use postrider::projections::probe::{self, Tokens};
 use postrider::projections::set::ProjectionSet;
+use postrider::search::request::PersonOut;
 use postrider::search::{Hit, SearchRequest};
 use roaring::RoaringBitmap;
 use world::{SAMPLES_DISTINCT, SAMPLES_READ, World, letter, samples};
@@ -90,6 +91,59 @@ async fn labels_are_counted_first_changed_and_taken_back() {
     assert_eq!(total(&postrider, "label:warm").await, before);
     let none = LabelChange { as_of_seq: Some(0), add: vec!["warm".into()], ..change("boiler") };
     assert_eq!(postrider.label("main", none).await.expect("labels").matched, 0);
+    postrider.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thread_tells_what_is_in_it_and_follows_every_change() {
+    let world = World::new();
+    let postrider = with_samples(&world).await;
+    let request = SearchRequest { q: String::new(), limit: 1_000, ..SearchRequest::default() };
+    let hits = postrider.search("main", &request).await.expect("answers").hits;
+    let mut sizes = std::collections::BTreeMap::new();
+    for hit in &hits {
+        *sizes.entry(hit.thread_id).or_insert(0_u64) += 1;
+    }
+    for (id, size) in &sizes {
+        let thread = postrider.thread("main", *id).await.expect("there");
+        let mut members: Vec<&Hit> = hits.iter().filter(|hit| hit.thread_id == *id).collect();
+        members.sort_by(|a, b| a.date.cmp(&b.date));
+        assert_eq!((thread.thread_id, thread.message_count), (*id, *size));
+        let unread = |hit: &&&Hit| hit.labels.iter().any(|label| label == "unread");
+        assert_eq!(thread.unread_count, members.iter().filter(unread).count() as u64);
+        assert_eq!(thread.messages.len() as u64, *size);
+        let listed: std::collections::BTreeSet<_> =
+            thread.messages.iter().map(|m| m.message_id).collect();
+        assert_eq!(listed, members.iter().map(|hit| hit.message_id).collect());
+        assert!(thread.messages.is_sorted_by_key(|m| m.date.clone()));
+        assert_eq!(thread.first_at, thread.messages[0].date);
+        assert_eq!(thread.last_at, thread.messages[thread.messages.len() - 1].date);
+        // Nobody has said yet which addresses are the owner's: every author takes part.
+        for hit in members.iter().filter(|hit| !hit.from.address.is_empty()) {
+            let takes_part = |p: &PersonOut| p.address == hit.from.address;
+            assert!(thread.participants.iter().any(takes_part), "{id}");
+        }
+    }
+    let (largest, size) = sizes.iter().max_by_key(|(_, size)| **size).expect("some");
+    let (largest, size) = (*largest, *size);
+    assert!(size > 2, "else this test shows nothing");
+    let before = postrider.thread("main", largest).await.expect("there");
+    let inside =
+        |add: &str| LabelChange { add: vec![add.into()], ..change(&format!("thread:{largest}")) };
+    postrider.label("main", inside("unread")).await.expect("labels");
+    assert_eq!(postrider.thread("main", largest).await.expect("there").unread_count, size);
+    let author = before.messages[0].from.address.clone();
+    postrider.configure("main", std::slice::from_ref(&author)).await.expect("configured");
+    let own = postrider.thread("main", largest).await.expect("there");
+    assert!(own.participants.iter().all(|p| p.address != author), "the owner is no participant");
+    let gone = before.messages[before.messages.len() - 1].message_id;
+    erased(&postrider, erase(Selection::Messages(vec![gone]))).await;
+    let after = postrider.thread("main", largest).await.expect("there");
+    assert_eq!((after.message_count, after.unread_count), (size - 1, size - 1));
+    assert!(after.messages.iter().all(|m| m.message_id != gone));
+    erased(&postrider, erase(Selection::Query(format!("thread:{largest} in:anywhere")))).await;
+    let none = postrider.thread("main", largest).await;
+    assert!(matches!(none, Err(Error::NoSuchThread)), "{none:?}");
     postrider.close().await;
 }
 
@@ -289,9 +343,19 @@ async fn a_rebuild_is_held_up_cancelled_and_leaves_nothing() {
     assert!(names.iter().all(|n| !n.to_string_lossy().contains("building")), "{names:?}");
     let rebuilt = postrider.rebuild("main", Parts::All, Arc::default()).await.expect("rebuilds");
     assert_eq!(rebuilt.compared, Compared::Equal);
-    postrider.roll_back("main").await.expect("rolled back");
-    let nothing = postrider.roll_back("main").await;
-    assert!(matches!(nothing, Err(Error::Rebuild(_))), "{nothing:?}");
+    for (parts, kept) in [
+        (Parts::Text, true),
+        (Parts::Text, false),
+        (Parts::All, true),
+        (Parts::Catalog, false),
+        (Parts::All, false),
+    ] {
+        assert_eq!(
+            postrider.roll_back("main", parts).await.expect("rolls back"),
+            kept,
+            "{parts:?}"
+        );
+    }
     postrider.close().await;
 }
 

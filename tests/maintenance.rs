@@ -11,6 +11,7 @@ use postrider::app::{
 use postrider::clock::ManualClock;
 use postrider::config::Config;
 use postrider::ids::Ordinal;
+use postrider::projections::build::{Compared, Parts};
 use postrider::projections::set::ProjectionSet;
 use postrider::projections::text::TextIndex;
 use postrider::search::SearchRequest;
@@ -217,4 +218,66 @@ async fn compacting_changes_nothing_but_the_size() {
     assert!(dump(&postrider).await == before);
     assert!(verify(&postrider, false).await.is_clean());
     postrider.close().await;
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("made");
+    for entry in std::fs::read_dir(from).expect("reads") {
+        let entry = entry.expect("reads");
+        let target = to.join(entry.file_name());
+        if entry.metadata().expect("there").is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).expect("copied");
+        }
+    }
+}
+
+async fn subjects(postrider: &Postrider, q: &str) -> Vec<(String, Option<String>, Vec<String>)> {
+    let request = SearchRequest { q: q.into(), limit: 1_000, ..SearchRequest::default() };
+    let hits = postrider.search("main", &request).await.expect("answers").hits;
+    hits.into_iter().map(|hit| (hit.date, hit.subject, hit.folders)).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn directories_of_earlier_releases_open_and_hold_everything() {
+    let releases = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/releases");
+    let mut seen = 0;
+    for release in std::fs::read_dir(releases).expect("there") {
+        let release = release.expect("reads").path();
+        if !release.is_dir() {
+            continue;
+        }
+        seen += 1;
+        let world = World::new();
+        copy(&release, &world.data_dir());
+        let fresh = World::new();
+        let (old, new) = (open(&world.data_dir()).await, with_samples(&fresh.data_dir()).await);
+        let labelled = postrider::app::LabelChange {
+            select: Selection::Query("boiler".into()),
+            add: vec!["kept".into()],
+            remove: Vec::new(),
+            status: None,
+            as_of_seq: None,
+            dry_run: false,
+        };
+        new.label("main", labelled).await.expect("labelled");
+        let gone = erase(&new, "chimney").await;
+        let verified = verify(&old, false).await;
+        assert!(verified.is_clean(), "{}: {verified:?}", release.display());
+        assert_eq!((verified.messages, verified.erased), (SAMPLES_DISTINCT - gone, gone));
+        for q in ["", "boiler", "label:kept", "from:ada OR to:ada", "in:anywhere has:attachment"] {
+            assert_eq!(subjects(&old, q).await, subjects(&new, q).await, "{q}");
+        }
+        assert_eq!(subjects(&old, "chimney in:anywhere").await, []);
+        assert_eq!(old.erasures().await.expect("receipts").len(), 1);
+        let rebuilt = old.rebuild("main", Parts::All, Arc::default()).await.expect("rebuilds");
+        assert_ne!(rebuilt.compared, Compared::Different);
+        let more = world.file("more.eml", &letter("later"));
+        let account = old.import("main", &[more], ImportOptions::default()).await.expect("imports");
+        assert_eq!(account.stored, 1, "it takes in what comes later");
+        old.close().await;
+        new.close().await;
+    }
+    assert!(seen > 0, "else this test shows nothing");
 }

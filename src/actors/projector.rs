@@ -16,7 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 use super::admission::BytePermit;
 use crate::events::Log;
 use crate::ids::MailboxNo;
-use crate::projections::build::Build;
+use crate::projections::build::{Build, Parts};
 use crate::projections::set::{ProjectionSet, Purged, SetAside};
 use crate::projections::view::View;
 use crate::projections::{Applicable, ProjectionError};
@@ -65,8 +65,9 @@ pub enum Request {
     Tick,
     /// Let a build serve; the sender hears the result.
     Swap(Box<Build>, oneshot::Sender<Result<(), String>>),
-    /// Let what served before the last swap serve again; the sender hears the result.
-    RollBack(oneshot::Sender<Result<(), String>>),
+    /// Let what served before the last swap serve again; the sender hears whether anything of
+    /// these parts was kept.
+    RollBack(Parts, oneshot::Sender<Result<bool, String>>),
     /// Take the bytes of erased messages off the disk; the sender hears the result, and of the views
     /// whose readers still keep files.
     Purge(oneshot::Sender<Result<Purge, String>>),
@@ -312,13 +313,13 @@ impl Actor for Projector {
                 // The caller may have gone.
                 let _ = reply.send(swapped.map_err(|e| e.to_string()));
             }
-            Request::RollBack(reply) => {
+            Request::RollBack(parts, reply) => {
                 let log = Arc::clone(&state.arguments.log);
                 // Finding nothing to go back to is an answer, not a failure of the projections.
-                let rolled = state.arguments.run(move |set| Ok(set.roll_back(&log))).await;
+                let rolled = state.arguments.run(move |set| Ok(set.roll_back(&log, parts))).await;
                 let rolled = match rolled {
-                    Ok(Ok(())) => Ok(()),
-                    Ok(Err(error @ ProjectionError::NothingToRollBack)) => Err(error.to_string()),
+                    Ok(Ok(())) => Ok(true),
+                    Ok(Err(ProjectionError::NothingToRollBack)) => Ok(false),
                     Ok(Err(error)) => return Err(error.into()),
                     Err(error) => Err(error.to_string()),
                 };

@@ -41,6 +41,9 @@ pub enum Error {
     /// There is no such message, or the caller may not see it.
     #[error("no such message")]
     NoSuchMessage,
+    /// There is no such thread, or the caller may see nothing of it.
+    #[error("no such thread")]
+    NoSuchThread,
     /// There is no such receipt.
     #[error("no such receipt; `postrider receipt list` lists them")]
     NoSuchReceipt,
@@ -73,6 +76,9 @@ pub enum Error {
         /// Why.
         source: std::io::Error,
     },
+    /// What the caller gave to write into failed.
+    #[error("the output cannot be written: {0}")]
+    Output(std::io::Error),
     /// Settings are refused.
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -111,6 +117,7 @@ impl Error {
             Self::Invalid { .. } | Self::Config(_) | Self::Source(_) => "invalid_request",
             Self::NoSuchMailbox => "identity_not_found",
             Self::NoSuchMessage | Self::Mailbox(MailboxError::NoSuchMessage) => "message_not_found",
+            Self::NoSuchThread => "thread_not_found",
             Self::Cancelled => "cancelled",
             Self::NoSuchReceipt => "receipt_not_found",
             Self::Mailbox(MailboxError::NoSuchHold) => "hold_not_found",
@@ -121,6 +128,7 @@ impl Error {
             | Self::Mailbox(MailboxError::WritesStopped(_) | MailboxError::Unready)
             | Self::Open(_) => "unavailable",
             Self::Io { .. }
+            | Self::Output(_)
             | Self::Log(_)
             | Self::Mailbox(MailboxError::Store(_))
             | Self::Projection(_)
@@ -163,6 +171,7 @@ impl Error {
             Self::Invalid { path, message } => format!("{path} {message}"),
             Self::NoSuchMailbox => "list mailboxes with `postrider status`".into(),
             Self::NoSuchMessage => "search again; the message may have been erased".into(),
+            Self::NoSuchThread => "search again; its messages may have been erased".into(),
             Self::Cancelled => "start it again when it may run".into(),
             Self::NoSuchReceipt => "list receipts with `postrider receipt list`".into(),
             Self::Mailbox(MailboxError::NoSuchHold) => {
@@ -179,7 +188,9 @@ impl Error {
             Self::Mailbox(MailboxError::WritesStopped(_)) => {
                 "free or repair the disk, then restart".into()
             }
-            Self::Source(_) | Self::Config(_) | Self::Io { .. } => "see the message".into(),
+            Self::Source(_) | Self::Config(_) | Self::Io { .. } | Self::Output(_) => {
+                "see the message".into()
+            }
             Self::Log(_) => "restart; if it stays, restore the data directory".into(),
             Self::Projection(_) | Self::Rebuild(_) => {
                 "run `postrider rebuild --all`; mail itself is not touched".into()

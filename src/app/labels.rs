@@ -197,6 +197,18 @@ impl Postrider {
             _ => return Err(invalid("is no change of labels; only those can be taken back")),
         };
         let changed = inverse.ordinals.len();
+        let handle = self.handle(&identity).await?;
+        let view = self.view(&handle).await?;
+        let again = LabelChange {
+            select: Selection::Everything,
+            add: inverse.added.clone(),
+            remove: inverse.removed.clone(),
+            status: None,
+            as_of_seq: None,
+            dry_run: true,
+        };
+        let chosen = inverse.ordinals.clone();
+        blocking(move || check_count(&view, &chosen, &again)).await??;
         let seq = self.record(mailbox, Event::LabelsChanged(inverse)).await?;
         Ok(LabelOutcome { matched: changed, changed, as_of_seq: seq.0, events: vec![seq.0] })
     }

@@ -37,7 +37,8 @@ mod status;
 mod verify;
 
 use std::fs::File;
-use std::path::Path;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -95,7 +96,13 @@ struct Inner {
     log_closed: Mutex<Option<oneshot::Receiver<()>>>,
     purges: purge::Purges,
     /// Held as long as the directory is open.
-    _lock: File,
+    lock: File,
+}
+
+impl Inner {
+    fn truth(&self) -> PathBuf {
+        self.config.data_dir.join("truth")
+    }
 }
 
 /// Takes the data directory for this process alone.
@@ -179,8 +186,7 @@ impl Postrider {
         let registry = RwLock::new(registry);
         let log_closed = Mutex::new(Some(closed));
         let purges = purge::Purges::default();
-        let inner =
-            Inner { config, clock, log, running, registry, log_closed, purges, _lock: held };
+        let inner = Inner { config, clock, log, running, registry, log_closed, purges, lock: held };
         let postrider = Self { inner: Arc::new(inner) };
         postrider.purge_unfinished(&receipts);
         Ok(postrider)
@@ -201,12 +207,25 @@ impl Postrider {
         inner.purges.settle().await;
         inner.running.clone().stop().await;
         let closed = inner.log_closed.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let truth = inner.truth();
+        let lock = inner.lock.try_clone();
         let noted = blocking(move || offline::remember(&inner)).await;
-        if !matches!(noted, Ok(Ok(()))) {
+        let noted = matches!(noted, Ok(Ok(())));
+        if !noted {
             tracing::warn!("the next one-shot search will open the whole directory");
         }
-        if let Some(closed) = closed {
-            let _ = tokio::time::timeout(CLOSE_WAIT, closed).await;
+        let Some(closed) = closed else { return };
+        // The sender says nothing; that it is gone says that the log is closed.
+        let closed = tokio::time::timeout(CLOSE_WAIT, closed).await.is_ok();
+        if let (true, true, Ok(lock)) = (noted, closed, lock) {
+            let retired = blocking(move || {
+                let retired = Log::retire_journal(&truth);
+                drop(lock);
+                retired
+            });
+            if !matches!(retired.await, Ok(Ok(_))) {
+                tracing::warn!("the journal stays until the next closing");
+            }
         }
     }
 
@@ -244,17 +263,20 @@ impl Postrider {
             return Ok(known);
         }
         let chars = name.chars().count();
-        let plain = !name.chars().any(|c| c.is_control() || c == '/' || c == '\\');
+        let steers = |c| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        let plain = !name.chars().any(|c| c.is_control() || steers(c) || c == '/' || c == '\\');
         if !(1..=MAILBOX_NAME_CHARS_MAX).contains(&chars)
             || !plain
             || name.starts_with("idn_")
+            || name.chars().all(|c| c == '.')
             || name.trim() != name
         {
             return Err(Error::Invalid {
                 path: "mailbox",
                 message: format!(
-                    "must be 1 to {MAILBOX_NAME_CHARS_MAX} characters without slashes, controls \
-                     or blanks around it, and not begin with idn_"
+                    "must be 1 to {MAILBOX_NAME_CHARS_MAX} characters without slashes, controls, \
+                     marks of writing direction or blanks around it, not dots alone, and not \
+                     begin with idn_"
                 ),
             });
         }
@@ -371,20 +393,48 @@ impl Postrider {
     /// Writes canonical text of both projections of a mailbox: equal for equal content.
     ///
     /// # Errors
-    /// [`Error::Io`] when the writer fails.
-    pub async fn dump(
-        &self,
-        mailbox: &str,
-        mut out: impl std::io::Write + Send + 'static,
-    ) -> Result<(), Error> {
+    /// [`Error::Output`] when the writer fails.
+    pub async fn dump(&self, mailbox: &str, out: impl Write + Send + 'static) -> Result<(), Error> {
         let handle = self.handle(&self.identity(mailbox)?).await?;
         let view = self.view(&handle).await?;
         blocking(move || {
-            view.catalog.dump(&mut out)?;
-            view.text.dump(&mut out).map_err(crate::projections::ProjectionError::from)?;
-            Ok(out.flush().map_err(crate::projections::ProjectionError::from)?)
+            let mut out = Receiving { out, failed: None };
+            let dumped = view.catalog.dump(&mut out).map_err(Error::from).and_then(|()| {
+                view.text.dump(&mut out).map_err(crate::projections::ProjectionError::from)?;
+                out.flush().map_err(Error::Output)
+            });
+            // The dumps report a failed writer as their own failure.
+            out.failed.map_or(dumped, |failed| Err(Error::Output(failed)))
         })
         .await?
+    }
+}
+
+/// A writer that remembers that it failed, and how.
+struct Receiving<W> {
+    out: W,
+    failed: Option<std::io::Error>,
+}
+
+impl<W> Receiving<W> {
+    fn note<T>(&mut self, done: std::io::Result<T>) -> std::io::Result<T> {
+        done.map_err(|error| {
+            let kind = error.kind();
+            self.failed = Some(error);
+            kind.into()
+        })
+    }
+}
+
+impl<W: Write> Write for Receiving<W> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let done = self.out.write(bytes);
+        self.note(done)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        let done = self.out.flush();
+        self.note(done)
     }
 }
 

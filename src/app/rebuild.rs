@@ -146,17 +146,21 @@ impl Postrider {
         .await?
     }
 
-    /// Lets the projections from before the last rebuild serve again, brought up to date.
+    /// Lets the projections from before the last rebuild serve again, brought up to date; tells
+    /// whether any of these parts were kept.
     ///
     /// # Errors
-    /// [`Error::Rebuild`] when none are kept.
-    pub async fn roll_back(&self, mailbox: &str) -> Result<(), Error> {
+    /// [`Error::Rebuild`] when they cannot be brought back.
+    pub async fn roll_back(&self, mailbox: &str, parts: Parts) -> Result<bool, Error> {
         let identity = self.identity(mailbox)?;
         let one = self.inner.purges.of(identity.mailbox);
         let _one = one.lock().await;
         let handle = self.handle(&identity).await?;
         let (reply, rolled) = oneshot::channel();
-        handle.projector.cast(projector::Request::RollBack(reply)).map_err(|_| Error::Gone)?;
+        handle
+            .projector
+            .cast(projector::Request::RollBack(parts, reply))
+            .map_err(|_| Error::Gone)?;
         rolled.await.map_err(|_| Error::Gone)?.map_err(Error::Rebuild)
     }
 }

@@ -1,4 +1,4 @@
-//! One message: as it was prepared, and raw.
+//! One message: as it was prepared, and raw. One thread.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use crate::projections::catalog::bitmaps::Facet;
 use crate::projections::catalog::prepared::{FLAG_NAMES, Person, Prepared};
 use crate::projections::view::View;
 use crate::search::request::{Direction, PersonOut};
-use crate::search::{States, rfc3339, thread_id};
+use crate::search::{MailboxOwner, States, ThreadOut, rfc3339, thread_id};
 
 /// A message for people and agents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,7 +78,7 @@ pub struct AttachmentOut {
 }
 
 fn people(list: &[Person]) -> Vec<PersonOut> {
-    list.iter().map(|p| PersonOut { name: p.name.clone(), address: p.address.clone() }).collect()
+    list.iter().map(PersonOut::from).collect()
 }
 
 /// The ordinal of a message that may be shown at all: there, placed, not hidden or throttled.
@@ -146,6 +146,19 @@ impl Postrider {
         let handle = self.handle(&identity).await?;
         let view = self.view(&handle).await?;
         blocking(move || shown(&view, identity.id, id)).await?
+    }
+
+    /// One thread of a mailbox: its summary and its messages.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchThread`] when it is not there or nothing in it may be shown.
+    pub async fn thread(&self, mailbox: &str, id: ThreadId) -> Result<ThreadOut, Error> {
+        let identity = self.identity(mailbox)?;
+        let handle = self.handle(&identity).await?;
+        let view = self.view(&handle).await?;
+        let owner = MailboxOwner { identity: identity.id };
+        let found = blocking(move || crate::search::thread::thread(&view, &owner, id)).await??;
+        found.ok_or(Error::NoSuchThread)
     }
 
     /// Raw bytes of one message, as they came in.

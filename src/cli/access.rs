@@ -34,7 +34,7 @@ impl Access {
 
     /// The same; a directory that is not there is made.
     pub(super) async fn find_or_make(config: Config) -> Result<Self, Failure> {
-        traces::start("warn");
+        traces::start("warn")?;
         let give_up = Instant::now() + WAIT;
         loop {
             match Postrider::open(config.clone()).await {

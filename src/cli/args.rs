@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::app::MAILBOX_DEFAULT;
-use crate::ids::MessageId;
+use crate::ids::{MessageId, ThreadId};
 use crate::search::Sort;
 
 use super::args_lifecycle::{Backup, Erase, Hold, Label, Log, Mark, Receipt, Restore, Verify};
@@ -80,6 +80,11 @@ pub(super) enum Command {
   postrider show msg_01J9Z3K8V4QW7X2M5N6P8R0T1V
   postrider show msg_01J9Z3K8V4QW7X2M5N6P8R0T1V --raw > message.eml")]
     Show(Show),
+    /// Show one thread: who takes part, its messages, what is unread
+    #[command(after_help = "Examples:
+  postrider thread thr_01J9Z3K8V4QW7X2M5N6P8R0T1V
+  postrider thread thr_01J9Z3K8V4QW7X2M5N6P8R0T1V --json")]
+    Thread(Thread),
     /// Tell how the mailboxes are: messages, positions, sizes on disk
     #[command(after_help = "Examples:
   postrider status
@@ -265,6 +270,15 @@ pub(super) struct Show {
     /// Only what its author wrote anew, without quotes
     #[arg(long, conflicts_with = "raw")]
     pub(super) new_text: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Thread {
+    /// Identifier of the thread, as `show` and `search --json` give it
+    #[arg(value_name = "THREAD_ID")]
+    pub(super) id: ThreadId,
+    #[command(flatten)]
+    pub(super) of: OfMailbox,
 }
 
 #[derive(Debug, Args)]

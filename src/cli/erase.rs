@@ -11,6 +11,7 @@ use crate::http::wire_lifecycle::{ErasureRequest, Receipts};
 
 use super::access::Access;
 use super::args_lifecycle::Erase;
+use super::count::counted;
 use super::failure::{Exit, Failure};
 use super::output::Output;
 use super::receipt;
@@ -53,7 +54,10 @@ async fn erase(access: &Access, args: &Erase, out: Output) -> Result<Exit, Failu
             return show(&preview, out);
         }
         let going = preview.messages - preview.held;
-        confirm(args.yes, &format!("{going} messages ({} held ones stay)", preview.held))?;
+        confirm(
+            args.yes,
+            &format!("{} ({} held ones stay)", counted(going, "message"), preview.held),
+        )?;
         // What was counted, and nothing that arrived meanwhile.
         let mut asked = asked(args);
         asked.as_of_seq = asked.as_of_seq.or(Some(preview.as_of_seq));
@@ -118,9 +122,11 @@ fn show(preview: &ErasePreview, out: Output) -> Result<Exit, Failure> {
     } else {
         let ErasePreview { messages, held, attachments, raw_bytes, as_of_seq } = preview;
         out.text(&format!(
-            "{messages} messages found, {held} held; {attachments} attachments and {raw_bytes} \
-             bytes would go; nothing was done\n\
-             the same messages and none that arrive later: --as-of {as_of_seq}\n"
+            "{} found, {held} held; {} and {} would go; nothing was done\n\
+             the same messages and none that arrive later: --as-of {as_of_seq}\n",
+            counted(*messages, "message"),
+            counted(*attachments, "attachment"),
+            counted(*raw_bytes, "byte")
         ))?;
     }
     Ok(Exit::Fine)

@@ -133,6 +133,9 @@ fn for_people(body: &ErrorBody, query: Option<&str>) -> String {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
+        if let Error::Output(source) = error {
+            return source.into();
+        }
         let body = Box::new(ErrorBody::from(&error));
         let exit = match error {
             Error::Cancelled => Exit::Interrupted,

@@ -8,6 +8,7 @@ use crate::http::wire_lifecycle::{HoldRequest, Holds, Selector};
 use super::access::Access;
 use super::args::OfMailbox;
 use super::args_lifecycle::{Hold, HoldWhat, Which};
+use super::count::counted;
 use super::failure::{Exit, Failure};
 use super::output::Output;
 use super::safe;
@@ -47,7 +48,11 @@ pub(super) async fn run(config: Config, args: Hold, out: Output) -> Result<Exit,
         out.text("no hold\n")?;
     } else {
         for HoldOut { hold_id, reason, messages } in &holds {
-            out.text(&format!("{hold_id}  {messages} messages  {}\n", safe::line(reason)))?;
+            out.text(&format!(
+                "{hold_id}  {}  {}\n",
+                counted(*messages, "message"),
+                safe::line(reason)
+            ))?;
         }
     }
     Ok(Exit::Fine)

@@ -16,6 +16,7 @@ use crate::http::wire_lifecycle::{BackupRequest, VerifyReport, VerifyRequest};
 use super::access::Access;
 use super::args_lifecycle::{Backup, Restore, Verify};
 use super::client::Client;
+use super::count::counted;
 use super::failure::{Exit, Failure};
 use super::output::Output;
 use super::progress::Bar;
@@ -57,8 +58,10 @@ fn for_people(verified: &Verified) -> String {
     let Verified { mailbox, events, messages, erased, findings, findings_total, repaired } =
         verified;
     let mut text = format!(
-        "{}: {events} events, {messages} messages, {erased} erased; {}\n",
+        "{}: {}, {}, {erased} erased; {}\n",
         safe::line(mailbox),
+        counted(*events, "event"),
+        counted(*messages, "message"),
         if *findings_total == 0 { "all holds" } else { "DOES NOT HOLD" }
     );
     for finding in findings {
@@ -121,9 +124,9 @@ pub(super) async fn backup(config: Config, args: Backup, out: Output) -> Result<
         out.value(&copied)?;
     } else {
         out.text(&format!(
-            "{} events and {} messages ({}) copied\n",
-            copied.events,
-            copied.messages,
+            "{} and {} ({}) copied\n",
+            counted(copied.events, "event"),
+            counted(copied.messages, "message"),
             HumanBytes(copied.bytes)
         ))?;
     }
@@ -132,7 +135,7 @@ pub(super) async fn backup(config: Config, args: Backup, out: Output) -> Result<
 
 /// Puts a backup back.
 pub(super) async fn restore(config: Config, args: Restore, out: Output) -> Result<Exit, Failure> {
-    traces::start("warn");
+    traces::start("warn")?;
     let erasures = match &args.receipts {
         Some(path) => erasures(path)?,
         None => Vec::new(),
@@ -142,11 +145,15 @@ pub(super) async fn restore(config: Config, args: Restore, out: Output) -> Resul
         out.value(&restored)?;
     } else {
         out.text(&format!(
-            "{} messages in {} mailboxes; {} erasures applied again took {}\n",
-            restored.messages,
-            restored.mailboxes,
-            restored.erasures_repeated,
-            restored.messages_erased
+            "{} in {}; {} applied again took {}\n",
+            counted(restored.messages, "message"),
+            // Not a noun that takes an `s` alone.
+            match restored.mailboxes {
+                1 => "1 mailbox".to_owned(),
+                many => format!("{many} mailboxes"),
+            },
+            counted(restored.erasures_repeated, "erasure"),
+            counted(restored.messages_erased, "message")
         ))?;
     }
     Ok(Exit::Fine)

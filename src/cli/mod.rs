@@ -8,6 +8,7 @@ mod access;
 mod args;
 mod args_lifecycle;
 mod client;
+mod count;
 mod dump;
 mod erase;
 mod failure;
@@ -30,6 +31,7 @@ mod settings;
 mod show;
 mod status;
 mod table;
+mod thread;
 mod traces;
 mod words;
 
@@ -68,6 +70,7 @@ fn execute(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Search(search) => search::run(config, &search, out),
         Command::Import(import) => in_runtime(import::run(config, import, out)),
         Command::Show(show) => in_runtime(show::run(config, show, out)),
+        Command::Thread(thread) => in_runtime(thread::run(config, thread, out)),
         Command::Status => in_runtime(status::run(config, out)),
         Command::Rebuild(rebuild) => in_runtime(rebuild::run(config, rebuild, out)),
         Command::Dump(of) => in_runtime(dump::run(config, of, out)),

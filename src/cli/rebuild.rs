@@ -12,6 +12,7 @@ use crate::projections::build::{Compared, Parts};
 
 use super::access::Access;
 use super::args::{Rebuild, RebuildParts};
+use super::count::counted;
 use super::failure::{Exit, Failure};
 use super::output::Output;
 use super::progress::Bar;
@@ -54,7 +55,11 @@ pub(super) async fn run(config: Config, args: Rebuild, out: Output) -> Result<Ex
                 Compared::Different => "NOT the same as before: the old ones were wrong",
                 Compared::Skipped => "not compared with the old ones",
             };
-            out.text(&format!("{name}: {messages} messages from {events} events; {compared}\n"))?;
+            out.text(&format!(
+                "{name}: {} from {}; {compared}\n",
+                counted(*messages, "message"),
+                counted(*events, "event")
+            ))?;
         }
     }
     Ok(Exit::Fine)

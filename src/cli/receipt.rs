@@ -11,6 +11,7 @@ use crate::http::wire_lifecycle::Receipts;
 
 use super::access::Access;
 use super::args_lifecycle::{Receipt, ReceiptWhat};
+use super::count::counted;
 use super::failure::{Exit, Failure};
 use super::output::Output;
 use super::safe;
@@ -78,10 +79,10 @@ fn for_people(receipt: &ReceiptOut) -> String {
     let _ = writeln!(text, "{}  {status}", receipt.receipt_id);
     let _ = writeln!(
         text,
-        "  {} messages, {} attachments, {} bytes of {}",
-        receipt.messages_deleted,
-        receipt.attachments_deleted,
-        receipt.raw_bytes_deleted,
+        "  {}, {}, {} of {}",
+        counted(receipt.messages_deleted, "message"),
+        counted(receipt.attachments_deleted, "attachment"),
+        counted(receipt.raw_bytes_deleted, "byte"),
         receipt.identity_id
     );
     let when = |at: &Option<String>| at.clone().unwrap_or_else(|| "not yet".to_owned());
@@ -99,21 +100,22 @@ fn for_people(receipt: &ReceiptOut) -> String {
         let reason = safe::line(&held.reason);
         let _ = writeln!(
             text,
-            "  held: {} messages of {} by {} ({reason})",
-            held.messages, held.thread_id, held.hold_id
+            "  held: {} of {} by {} ({reason})",
+            counted(held.messages, "message"),
+            held.thread_id,
+            held.hold_id
         );
     }
     if let Some(probe) = &receipt.probe {
         let _ = writeln!(
             text,
-            "  probes: {} hits by search, {} keys, {} places on disk ({} words looked for in {} \
-             files, {} bytes)",
-            probe.keyword_hits + probe.semantic_hits,
-            probe.key_hits,
-            probe.byte_hits,
-            probe.byte_tokens,
-            probe.files,
-            probe.bytes
+            "  probes: {} by search, {}, {} on disk ({} looked for in {}, {})",
+            counted(probe.keyword_hits + probe.semantic_hits, "hit"),
+            counted(probe.key_hits, "key"),
+            counted(probe.byte_hits, "place"),
+            counted(probe.byte_tokens, "word"),
+            counted(probe.files, "file"),
+            counted(probe.bytes, "byte")
         );
     }
     text

@@ -14,7 +14,7 @@ use super::traces;
 
 /// Serves until interrupted; a second interruption aborts.
 pub(super) async fn run(mut config: Config, args: Serve, out: Output) -> Result<Exit, Failure> {
-    traces::start("warn,postrider=info");
+    traces::start("warn,postrider=info")?;
     if let Some(listen) = args.listen {
         config.listen = listen;
     }

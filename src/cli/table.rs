@@ -5,6 +5,7 @@ use console::measure_text_width;
 
 use crate::search::{Hit, SearchResponse};
 
+use super::count::counted;
 use super::output::Output;
 use super::safe;
 
@@ -23,8 +24,8 @@ pub(super) fn answer(answer: &SearchResponse, out: Output) -> String {
     let (shown, total) = (answer.hits.len() as u64, answer.total);
     text.push_str(&match (shown, total) {
         (_, 0) => "nothing found".to_owned(),
-        (shown, total) if shown == total => counted(total),
-        (shown, total) => format!("{shown} of {}", counted(total)),
+        (shown, total) if shown == total => counted(total, "message"),
+        (shown, total) => format!("{shown} of {}", counted(total, "message")),
     });
     text.push('\n');
     for note in &answer.notes {
@@ -32,10 +33,6 @@ pub(super) fn answer(answer: &SearchResponse, out: Output) -> String {
         text.push('\n');
     }
     text
-}
-
-fn counted(messages: u64) -> String {
-    if messages == 1 { "1 message".to_owned() } else { format!("{messages} messages") }
 }
 
 fn hit_lines(hit: &Hit, out: Output) -> String {

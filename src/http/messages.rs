@@ -1,4 +1,4 @@
-//! Messages of a mailbox: taking one in, showing one, its raw bytes.
+//! Messages of a mailbox: taking one in, showing one, its raw bytes, its thread.
 
 use axum::extract::{Path, Query, Request, State};
 use axum::http::{StatusCode, header};
@@ -9,6 +9,7 @@ use super::routes::Shared;
 use super::wire::{ErrorBody, Ingested};
 use crate::app::{IngestOutcome, IngestRequest, ShownMessage};
 use crate::ids::MessageId;
+use crate::search::ThreadOut;
 
 /// `POST /v1/identities/{id}/messages?folder=&label=&label=&source=`: one RFC 5322 message as the
 /// body, of any content type.
@@ -62,6 +63,17 @@ pub(super) async fn show(
     Path((identity, message_id)): Path<(String, String)>,
 ) -> Result<Json<ShownMessage>, Refusal> {
     Ok(Json(shared.postrider.show(&identity, parse(&message_id)?).await?))
+}
+
+/// `GET /v1/identities/{id}/threads/{thread_id}`.
+pub(super) async fn thread(
+    State(shared): State<Shared>,
+    Path((identity, thread_id)): Path<(String, String)>,
+) -> Result<Json<ThreadOut>, Refusal> {
+    let id = thread_id
+        .parse()
+        .map_err(|e| Refusal::invalid("thread_id", format!("is malformed: {e}")))?;
+    Ok(Json(shared.postrider.thread(&identity, id).await?))
 }
 
 /// `GET /v1/identities/{id}/messages/{message_id}/raw`: the bytes as they came in, for saving and

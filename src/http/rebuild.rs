@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::wire::{JobProgress, RebuildRequest};
 use crate::app::{Error, Postrider, Rebuilt};
 use crate::ids::Seq;
-use crate::projections::build::Control;
+use crate::projections::ProjectionError;
+use crate::projections::build::{Control, Parts};
 
 /// A rebuild as its watchers see it, and the means to hold it up or end it.
 pub struct RebuildWatch {
@@ -79,20 +80,24 @@ pub async fn rebuild_mailboxes(
         _ => postrider.identities().into_iter().map(|identity| identity.name).collect(),
     };
     names.sort();
+    if request.roll_back {
+        return roll_back(postrider, &names, request.parts).await;
+    }
+    // Of all mailboxes together, so that the percentage is that of the whole job.
+    let mut events_total = 0;
+    for mailbox in &names {
+        events_total += postrider.mailbox_status(mailbox).await?.head_seq;
+    }
+    let mut events_before = 0;
     let mut rebuilt = Vec::new();
     for mailbox in names {
-        if request.roll_back {
-            postrider.roll_back(&mailbox).await?;
-            continue;
-        }
-        let events_total = postrider.mailbox_status(&mailbox).await?.head_seq;
         let (name, shared) = (mailbox.clone(), Arc::clone(watch));
         let hear = move |seq: Seq| {
             *shared.progress.lock().unwrap_or_else(PoisonError::into_inner) =
                 JobProgress::Rebuild {
                     mailbox: name.clone(),
-                    events_done: seq.0,
-                    events_total: events_total.max(seq.0),
+                    events_done: events_before + seq.0,
+                    events_total: events_total.max(events_before + seq.0),
                 };
         };
         hear(Seq::ZERO);
@@ -104,7 +109,25 @@ pub async fn rebuild_mailboxes(
         });
         *watch.control.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&control));
         watch.steer();
-        rebuilt.push(postrider.rebuild(&mailbox, request.parts, control).await?);
+        let done = postrider.rebuild(&mailbox, request.parts, control).await?;
+        events_before += done.events;
+        rebuilt.push(done);
     }
     Ok(rebuilt)
+}
+
+/// Goes back in every mailbox that has something to go back to.
+async fn roll_back(
+    postrider: &Postrider,
+    names: &[String],
+    parts: Parts,
+) -> Result<Vec<Rebuilt>, Error> {
+    let mut rolled = 0;
+    for mailbox in names {
+        rolled += u64::from(postrider.roll_back(mailbox, parts).await?);
+    }
+    if rolled == 0 {
+        return Err(Error::Rebuild(ProjectionError::NothingToRollBack.to_string()));
+    }
+    Ok(Vec::new())
 }

@@ -51,8 +51,8 @@ fn status_of(code: &str) -> StatusCode {
         "invalid_request" | "invalid_query" => StatusCode::BAD_REQUEST,
         "unauthenticated" => StatusCode::UNAUTHORIZED,
         "host_denied" | "origin_denied" => StatusCode::FORBIDDEN,
-        "not_found" | "identity_not_found" | "message_not_found" | "job_not_found"
-        | "receipt_not_found" | "hold_not_found" => StatusCode::NOT_FOUND,
+        "not_found" | "identity_not_found" | "message_not_found" | "thread_not_found"
+        | "job_not_found" | "receipt_not_found" | "hold_not_found" => StatusCode::NOT_FOUND,
         "method_not_allowed" => StatusCode::METHOD_NOT_ALLOWED,
         "payload_too_large" => StatusCode::PAYLOAD_TOO_LARGE,
         "cancelled" => StatusCode::CONFLICT,

@@ -72,6 +72,7 @@ pub(super) fn router(shared: &Shared) -> Router {
         .route("/v1/identities/{identity}/messages", post(messages::ingest))
         .route("/v1/identities/{identity}/messages/{message_id}", get(messages::show))
         .route("/v1/identities/{identity}/messages/{message_id}/raw", get(messages::raw))
+        .route("/v1/identities/{identity}/threads/{thread_id}", get(messages::thread))
         .route("/v1/identities/{identity}/labels", post(labels::change))
         .route("/v1/identities/{identity}/labels/undo", post(labels::undo))
         .route("/v1/receipts/{receipt}", get(erasures::receipt))

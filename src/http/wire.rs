@@ -242,9 +242,9 @@ pub enum JobProgress {
     Rebuild {
         /// The mailbox at work; empty before the first.
         mailbox: String,
-        /// Position reached in its stream.
+        /// Events replayed, those of mailboxes that are done included.
         events_done: u64,
-        /// Length of its stream.
+        /// Events of all mailboxes of the job.
         events_total: u64,
     },
     /// A verification, a backup or a compaction.

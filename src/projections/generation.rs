@@ -149,8 +149,9 @@ impl Generations {
                 rest.push(name);
             } else if name.starts_with(&kind) && name != kept {
                 if self.dir.join(&name).is_dir() && !name.contains('.') {
-                    // Names are in order: the last one served last.
-                    rest.extend(before.replace(name));
+                    // The last one served last; f10 stands before f9 in the order of names.
+                    let later = before.as_deref().is_none_or(|known| age(known) < age(&name));
+                    rest.extend(if later { before.replace(name) } else { Some(name) });
                 } else {
                     rest.push(name);
                 }
@@ -172,7 +173,8 @@ impl Generations {
     /// [`ProjectionError::Io`].
     pub fn previous(&self) -> Result<Option<PathBuf>, ProjectionError> {
         let prefix = format!("previous-{}", self.prefix());
-        let name = self.entries()?.into_iter().rev().find(|name| name.starts_with(&prefix));
+        let kept = self.entries()?.into_iter().filter(|name| name.starts_with(&prefix));
+        let name = kept.max_by_key(|name| age(name));
         Ok(name.map(|name| self.dir.join(name)))
     }
 
@@ -358,6 +360,15 @@ pub fn disk_bytes(dir: &Path) -> u64 {
             Err(_) => 0,
         })
         .sum()
+}
+
+/// Order in which generations of a kind were made: by schema, then by number; names end in
+/// `-f2-000001`.
+fn age(name: &str) -> (u32, u32) {
+    let mut parts = name.rsplit('-');
+    let number = parts.next().and_then(|number| number.parse().ok()).unwrap_or_default();
+    let schema = parts.next().and_then(|schema| schema.strip_prefix('f')?.parse().ok());
+    (schema.unwrap_or_default(), number)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::build::{Build, Control};
+use super::build::{Build, Control, Parts};
 use super::catalog::{self, Catalog, CatalogError};
 use super::generation::{self, Generations, Trust};
 use super::pair::Pair;
@@ -184,13 +184,16 @@ impl ProjectionSet {
         self.catch_up(log)
     }
 
-    /// Lets the generations from before the last swap serve again, brought up to the head.
+    /// Lets the generations of these parts from before the last swap serve again, brought up to
+    /// the head.
     ///
     /// # Errors
     /// [`ProjectionError::NothingToRollBack`] when none is kept; otherwise reopen.
-    pub fn roll_back(&mut self, log: &Log) -> Result<(), ProjectionError> {
+    pub fn roll_back(&mut self, log: &Log, parts: Parts) -> Result<(), ProjectionError> {
         self.commit()?;
-        let (catalog, text) = (self.catalogs.previous()?, self.texts.previous()?);
+        let wanted = |part| parts == Parts::All || parts == part;
+        let catalog = self.catalogs.previous()?.filter(|_| wanted(Parts::Catalog));
+        let text = self.texts.previous()?.filter(|_| wanted(Parts::Text));
         if catalog.is_none() && text.is_none() {
             return Err(ProjectionError::NothingToRollBack);
         }

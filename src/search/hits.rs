@@ -114,10 +114,7 @@ pub(super) fn hydrate(
             identity_id: owner.identity,
             date: rfc3339(message.sent_ms.unwrap_or(message.received_ms)),
             direction: states.direction(message.ordinal),
-            from: first.map_or_else(PersonOut::default, |p| PersonOut {
-                name: p.name.clone(),
-                address: p.address.clone(),
-            }),
+            from: first.map(PersonOut::from).unwrap_or_default(),
             subject: (!message.subject.is_empty()).then(|| message.subject.clone()),
             snippet: cut.text,
             highlights: request.highlight.then_some(cut.highlights),

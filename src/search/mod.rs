@@ -7,10 +7,12 @@ mod keyword;
 mod plan;
 pub mod request;
 pub mod snippet;
+pub mod thread;
 mod visibility;
 
 pub use hits::MailboxOwner;
 pub(crate) use hits::{States, rfc3339, thread_id};
 pub use keyword::{matching, search};
 pub use request::{Hit, SearchError, SearchRequest, SearchResponse, Sort};
+pub use thread::{ThreadMessage, ThreadOut};
 pub use visibility::Reach;

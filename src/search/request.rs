@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{IdentityId, MessageId, ThreadId};
 use crate::projections::ProjectionError;
+use crate::projections::catalog::prepared::Person;
 use crate::query::QueryError;
 
 /// Default of [`SearchRequest::limit`].
@@ -149,6 +150,12 @@ pub struct PersonOut {
     pub name: String,
     /// Address; may be empty.
     pub address: String,
+}
+
+impl From<&Person> for PersonOut {
+    fn from(person: &Person) -> Self {
+        Self { name: person.name.clone(), address: person.address.clone() }
+    }
 }
 
 /// Why a search gave no answer.

@@ -67,9 +67,20 @@ pub(crate) async fn send(
     headers: &[(&str, &str)],
     body: impl Into<Bytes>,
 ) -> Answer {
-    let stream = TcpStream::connect(address).await.expect("connects");
+    try_send(address, method, path, headers, body).await.expect("an answer")
+}
+
+/// The same; `None` when the server goes away before it has answered.
+pub(crate) async fn try_send(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: impl Into<Bytes>,
+) -> Option<Answer> {
+    let stream = TcpStream::connect(address).await.ok()?;
     let (mut sender, connection) =
-        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.expect("handshake");
+        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.ok()?;
     let connection = tokio::spawn(connection);
     let mut request = Request::builder().method(method).uri(path);
     if !headers.iter().any(|(name, _)| *name == "host") {
@@ -79,11 +90,11 @@ pub(crate) async fn send(
         request = request.header(*name, *value);
     }
     let request = request.body(Full::new(body.into())).expect("a request");
-    let response = sender.send_request(request).await.expect("an answer");
+    let response = sender.send_request(request).await.ok()?;
     let (head, body) = response.into_parts();
-    let body = body.collect().await.expect("a body").to_bytes();
+    let body = body.collect().await.ok()?.to_bytes();
     connection.abort();
-    Answer { status: head.status.as_u16(), headers: head.headers, body }
+    Some(Answer { status: head.status.as_u16(), headers: head.headers, body })
 }
 
 /// GET without anything.
