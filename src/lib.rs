@@ -8,6 +8,7 @@ pub mod clock;
 pub mod compress;
 pub mod config;
 pub mod crash_point;
+pub mod embed;
 pub mod events;
 pub mod http;
 pub mod ids;

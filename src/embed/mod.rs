@@ -1,0 +1,42 @@
+//! Text → vectors: cutting messages into passages, and the models that turn passages into
+//! vectors. Pure: knows nothing of mailboxes, and everything here blocks.
+
+mod activation;
+mod bert;
+pub mod builtin;
+pub mod chunk;
+mod estimate;
+pub mod model;
+mod product;
+pub mod profile;
+mod table;
+mod tokens;
+mod weights;
+
+use std::path::PathBuf;
+
+pub use builtin::Builtin;
+pub use model::{Model, Role};
+pub use profile::{Fingerprint, Profile};
+
+/// Why a model cannot be used, or a text has no vector. Never holds a text.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    /// A file cannot be read.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file is not what it should be.
+    #[error("the model cannot be used: {0}")]
+    File(String),
+    /// This text has no vector.
+    #[error("{0}")]
+    Text(&'static str),
+}
+
+#[cfg(test)]
+mod parity_test;

@@ -1,0 +1,274 @@
+//! A loaded model: built in, or from a folder.
+
+use std::path::Path;
+
+use serde::Deserialize;
+use sha2::{Digest as _, Sha256};
+
+use super::ModelError;
+use super::bert::{Bert, Pooling, Scratch, Shape};
+use super::chunk::MODEL_TOKENS_MIN;
+use super::profile::Profile;
+use super::table::Table;
+use super::tokens::Tokens;
+
+/// Largest file of a model that is read, bytes.
+const FILE_BYTES_MAX: u64 = 4 << 30;
+/// Tokens that a static model averages.
+const TABLE_TOKENS_MAX: u32 = 512;
+/// Tokens of texts that go through a model together.
+const BATCH_TOKENS_MAX: usize = 2_048;
+
+/// What a text is to a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// What is searched for.
+    Query,
+    /// What is found.
+    Passage,
+}
+
+enum Kind {
+    Bert(Box<Bert>),
+    Table(Table),
+}
+
+/// A model that is ready.
+pub struct Model {
+    profile: Profile,
+    tokens: Tokens,
+    unknown: Option<u32>,
+    kind: Kind,
+}
+
+impl std::fmt::Debug for Model {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Model({})", self.profile.model)
+    }
+}
+
+/// The files a model is made of.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Files<'f> {
+    pub(super) weights: &'f [u8],
+    pub(super) config: &'f [u8],
+    pub(super) tokenizer: &'f [u8],
+}
+
+/// What else a folder of sentence-transformers may say.
+#[derive(Debug, Default)]
+pub(super) struct Advice {
+    pub(super) tokens_max: Option<usize>,
+    pub(super) first_token: bool,
+    pub(super) query_prefix: String,
+    pub(super) passage_prefix: String,
+}
+
+impl Model {
+    pub(super) fn load(
+        provider: &str,
+        name: &str,
+        files: Files<'_>,
+        advice: Advice,
+    ) -> Result<Self, ModelError> {
+        #[derive(Deserialize)]
+        struct Config {
+            model_type: Option<String>,
+        }
+        let config: Config = serde_json::from_slice(files.config)
+            .map_err(|e| ModelError::File(format!("config.json: {e}")))?;
+        let (kind, tokens, dimensions, tokens_max) = if config.model_type.is_some() {
+            let shape = Shape::read(files.config)?;
+            let tokens_max = advice.tokens_max.unwrap_or(usize::MAX).min(shape.tokens_max()) as u32;
+            if tokens_max < MODEL_TOKENS_MIN {
+                let what = format!("reads fewer than {MODEL_TOKENS_MIN} tokens");
+                return Err(ModelError::File(what));
+            }
+            let dimensions = shape.dimensions();
+            let pooling = if advice.first_token { Pooling::First } else { Pooling::Mean };
+            let bert = Bert::load(files.weights, shape, pooling)?;
+            let tokens = Tokens::read(files.tokenizer, tokens_max as usize, true)?;
+            (Kind::Bert(Box::new(bert)), tokens, dimensions, tokens_max)
+        } else {
+            let table = Table::load(files.weights)?;
+            let tokens = Tokens::read(files.tokenizer, TABLE_TOKENS_MAX as usize, false)?;
+            let dimensions = table.dimensions();
+            (Kind::Table(table), tokens, dimensions, TABLE_TOKENS_MAX)
+        };
+        let vocabulary = match &kind {
+            Kind::Bert(bert) => bert.vocabulary(),
+            Kind::Table(table) => table.vocabulary(),
+        };
+        if tokens.count() > vocabulary {
+            let what = format!(
+                "tokenizer.json knows {} tokens, the weights {vocabulary}: they do not belong together",
+                tokens.count()
+            );
+            return Err(ModelError::File(what));
+        }
+        let digest = Sha256::digest(files.weights);
+        let version = digest[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+        let unknown = ["[UNK]", "<unk>"].into_iter().find_map(|token| tokens.number(token));
+        let profile = Profile {
+            provider: provider.into(),
+            model: name.into(),
+            version,
+            dimensions: dimensions as u32,
+            tokens_max,
+            query_prefix: advice.query_prefix,
+            passage_prefix: advice.passage_prefix,
+        };
+        Ok(Self { profile, tokens, unknown, kind })
+    }
+
+    /// A model of the BERT family or a static one from a folder as sentence-transformers or
+    /// model2vec write it: `model.safetensors`, `config.json`, `tokenizer.json`.
+    ///
+    /// # Errors
+    /// [`ModelError::Io`] for files that cannot be read, [`ModelError::File`] for what is in them.
+    pub fn open(dir: &Path) -> Result<Self, ModelError> {
+        let weights = read(dir, "model.safetensors")?;
+        let (config, tokenizer) = (read(dir, "config.json")?, read(dir, "tokenizer.json")?);
+        let name = dir.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
+        let files = Files { weights: &weights, config: &config, tokenizer: &tokenizer };
+        Self::load("folder", &name, files, advice(dir)?)
+    }
+
+    /// The space of its vectors.
+    #[must_use]
+    pub fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    /// One vector of length 1 a text, in order; a text that gives none is an error of its own.
+    /// What is longer than the model reads is cut. Blocks, on this thread alone.
+    #[must_use]
+    pub fn embed(&self, role: Role, texts: &[&str]) -> Vec<Result<Vec<f32>, ModelError>> {
+        let prefix = match role {
+            Role::Query => &self.profile.query_prefix,
+            Role::Passage => &self.profile.passage_prefix,
+        };
+        let tokens = texts.iter().map(|text| {
+            let (tokens, _) = if prefix.is_empty() {
+                self.tokens.of(text)?
+            } else {
+                self.tokens.of(&format!("{prefix}{text}"))?
+            };
+            Ok(tokens)
+        });
+        match &self.kind {
+            Kind::Table(table) => tokens
+                .map(|tokens: Result<Vec<u32>, ModelError>| {
+                    let mut tokens = tokens?;
+                    tokens.retain(|token| Some(*token) != self.unknown);
+                    table.vector(&tokens)
+                })
+                .collect(),
+            Kind::Bert(bert) => batched(bert, tokens.collect()),
+        }
+    }
+}
+
+/// Runs texts through a model, short ones with short ones.
+fn batched(
+    bert: &Bert,
+    tokens: Vec<Result<Vec<u32>, ModelError>>,
+) -> Vec<Result<Vec<f32>, ModelError>> {
+    let mut vectors: Vec<Result<Vec<f32>, ModelError>> = Vec::with_capacity(tokens.len());
+    let mut scratch = Scratch::default();
+    let mut batch: Vec<Vec<u32>> = Vec::new();
+    let mut places: Vec<usize> = Vec::new();
+    let mut size = 0;
+    let mut run = |batch: &mut Vec<Vec<u32>>,
+                   places: &mut Vec<usize>,
+                   vectors: &mut Vec<Result<Vec<f32>, ModelError>>| {
+        if batch.is_empty() {
+            return;
+        }
+        match bert.forward(batch, &mut scratch) {
+            Ok(found) => {
+                for (place, vector) in places.iter().zip(found) {
+                    vectors[*place] = Ok(vector);
+                }
+            }
+            // One bad text must not lose its batch.
+            Err(_) => {
+                for (place, text) in places.iter().zip(batch.iter()) {
+                    let alone = bert.forward(std::slice::from_ref(text), &mut scratch);
+                    vectors[*place] = alone.map(|mut one| one.pop().unwrap_or_default());
+                }
+            }
+        }
+        batch.clear();
+        places.clear();
+    };
+    for (place, tokens) in tokens.into_iter().enumerate() {
+        match tokens {
+            Err(error) => vectors.push(Err(error)),
+            Ok(tokens) => {
+                vectors.push(Ok(Vec::new()));
+                if size + tokens.len() > BATCH_TOKENS_MAX {
+                    run(&mut batch, &mut places, &mut vectors);
+                    size = 0;
+                }
+                size += tokens.len();
+                batch.push(tokens);
+                places.push(place);
+            }
+        }
+    }
+    run(&mut batch, &mut places, &mut vectors);
+    vectors
+}
+
+fn read(dir: &Path, name: &str) -> Result<Vec<u8>, ModelError> {
+    let path = dir.join(name);
+    let io = |source| ModelError::Io { path: path.clone(), source };
+    let bytes = std::fs::metadata(&path).map_err(io)?.len();
+    if bytes > FILE_BYTES_MAX {
+        return Err(ModelError::File(format!("{name} is larger than {FILE_BYTES_MAX} bytes")));
+    }
+    std::fs::read(&path).map_err(io)
+}
+
+/// Settings beside the model, where there are any.
+fn advice(dir: &Path) -> Result<Advice, ModelError> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Pool {
+        pooling_mode_cls_token: bool,
+        pooling_mode_mean_tokens: bool,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Sentence {
+        max_seq_length: Option<usize>,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Prompted {
+        prompts: std::collections::BTreeMap<String, String>,
+    }
+    fn one<T: Default + serde::de::DeserializeOwned>(
+        dir: &Path,
+        name: &str,
+    ) -> Result<T, ModelError> {
+        if !dir.join(name).exists() {
+            return Ok(T::default());
+        }
+        serde_json::from_slice(&read(dir, name)?)
+            .map_err(|e| ModelError::File(format!("{name}: {e}")))
+    }
+    let pool: Pool = one(dir, "1_Pooling/config.json")?;
+    let sentence: Sentence = one(dir, "sentence_bert_config.json")?;
+    let Prompted { mut prompts } = one(dir, "config_sentence_transformers.json")?;
+    let mut prompt = |names: [&str; 2]| {
+        names.into_iter().find_map(|name| prompts.remove(name)).unwrap_or_default()
+    };
+    Ok(Advice {
+        tokens_max: sentence.max_seq_length,
+        first_token: pool.pooling_mode_cls_token && !pool.pooling_mode_mean_tokens,
+        query_prefix: prompt(["query", "search_query"]),
+        passage_prefix: prompt(["passage", "document"]),
+    })
+}
