@@ -6,6 +6,21 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+/// Model for searches by meaning.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Embedding {
+    /// None: words alone.
+    Off,
+    /// The static table.
+    #[serde(rename = "static-128")]
+    Static128,
+    /// all-MiniLM-L6-v2.
+    #[default]
+    #[serde(rename = "minilm-l6")]
+    MinilmL6,
+}
+
 /// Settings of one data directory and its server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -26,6 +41,9 @@ pub struct Config {
     pub message_bytes_max: usize,
     /// Time a search waits for acknowledged mail to become searchable, ms. Default 10,000.
     pub view_wait_ms: u64,
+    /// Model for searches by meaning: `minilm-l6` (default), `static-128` (thousands of times faster,
+    /// less exact) or `off`. Both come with the program.
+    pub embedding: Embedding,
     /// IANA zone of the tenant made on first use. Default: the system's zone, else UTC.
     pub time_zone: String,
 }
@@ -41,6 +59,7 @@ impl Default for Config {
             ingest_budget_bytes: 32 << 20,
             message_bytes_max: 64 << 20,
             view_wait_ms: 10_000,
+            embedding: Embedding::default(),
             time_zone: jiff::tz::TimeZone::system()
                 .iana_name()
                 .map_or_else(|| "UTC".to_owned(), str::to_owned),

@@ -1,5 +1,7 @@
 //! The command line from outside: the built program over the sample mail.
 
+#[path = "world/settings.rs"]
+mod settings;
 mod world;
 
 use std::fs::File;
@@ -8,6 +10,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
+use settings::words_only;
 use world::{SAMPLES_DISTINCT, SAMPLES_READ, World, letter, samples};
 
 fn command(world: &World, arguments: &[&str]) -> Command {
@@ -16,7 +19,7 @@ fn command(world: &World, arguments: &[&str]) -> Command {
         .args(arguments)
         .env("POSTRIDER_DATA", world.data_dir())
         .env("TZ", "UTC")
-        .env_remove("POSTRIDER_CONFIG")
+        .env("POSTRIDER_CONFIG", words_only(world))
         .env_remove("POSTRIDER_LOG")
         .stdin(Stdio::null());
     command

@@ -10,6 +10,8 @@
 mod door;
 #[path = "world/serving.rs"]
 mod serving;
+#[path = "world/settings.rs"]
+mod settings;
 #[expect(dead_code, reason = "not all that other tests need is needed here")]
 mod world;
 

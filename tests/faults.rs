@@ -6,6 +6,8 @@ mod door;
 #[path = "world/serving.rs"]
 #[expect(dead_code, reason = "not all that other tests need is needed here")]
 mod serving;
+#[path = "world/settings.rs"]
+mod settings;
 mod world;
 
 use std::path::{Path, PathBuf};
@@ -17,6 +19,7 @@ use postrider::clock::ManualClock;
 use postrider::config::Config;
 use postrider::search::SearchRequest;
 use serving::Serving;
+use settings::words_only;
 use world::{SAMPLES_DISTINCT, SAMPLES_READ, World, letter, samples};
 
 const NOW_MS: i64 = 1_788_264_000_000;
@@ -39,7 +42,7 @@ fn program(world: &World, arguments: &[&str], fail_at: Option<u64>) -> Output {
         .args(arguments)
         .args(samples())
         .env("POSTRIDER_DATA", world.data_dir())
-        .env_remove("POSTRIDER_CONFIG")
+        .env("POSTRIDER_CONFIG", words_only(world))
         .stdin(Stdio::null());
     if let Some(nth) = fail_at {
         command.env("POSTRIDER_FAIL_AT", nth.to_string());
@@ -239,7 +242,7 @@ fn read_only(world: &World, arguments: &str) -> Option<Output> {
         .env("D", world.data_dir())
         .env("P", env!("CARGO_BIN_EXE_postrider"))
         .env("POSTRIDER_DATA", world.data_dir())
-        .env_remove("POSTRIDER_CONFIG")
+        .env("POSTRIDER_CONFIG", words_only(world))
         .stdin(Stdio::null())
         .output()
         .ok()?;

@@ -56,7 +56,15 @@ async fn thread_of(postrider: &Postrider, message_id: &str) -> String {
 
 fn render(query: &str, answer: &SearchResponse, ids: &[String]) -> String {
     let mut text = String::new();
-    let SearchResponse { query: echo, hits, total, total_is_exact, notes, as_of_seq: _ } = answer;
+    let SearchResponse {
+        query: echo,
+        hits,
+        total,
+        total_is_exact,
+        notes,
+        as_of_seq: _,
+        semantic: _,
+    } = answer;
     let _ = writeln!(text, "query:  {query}\nparsed: {}\nsort:   {:?}", echo.parsed, echo.sort);
     let _ = writeln!(text, "total:  {total} exact={total_is_exact}");
     for note in notes {
@@ -78,6 +86,7 @@ fn render(query: &str, answer: &SearchResponse, ids: &[String]) -> String {
             labels,
             attachments,
             quarantined,
+            why: _,
         } = hit;
         let _ = writeln!(text, "\n{score:.3} {date} {id} {direction:?}");
         let _ = writeln!(text, "  from {:?} <{}>", from.name, from.address);

@@ -97,6 +97,9 @@ pub enum Error {
     /// A rebuild failed; the old generation still serves.
     #[error("rebuild: {0}")]
     Rebuild(String),
+    /// The model for searches by meaning cannot be used.
+    #[error("{0}")]
+    Model(String),
     /// It was stopped by whoever started it; nothing changed.
     #[error("cancelled; the old indexes serve as before")]
     Cancelled,
@@ -134,6 +137,7 @@ impl Error {
             | Self::Projection(_)
             | Self::Rebuild(_)
             | Self::Purge(_)
+            | Self::Model(_)
             | Self::Gone => "internal_error",
         }
     }
@@ -195,6 +199,7 @@ impl Error {
             Self::Projection(_) | Self::Rebuild(_) => {
                 "run `postrider rebuild --all`; mail itself is not touched".into()
             }
+            Self::Model(_) => "choose another `embedding` in the configuration".into(),
             Self::Mailbox(_) | Self::Purge(_) | Self::Gone => "restart".into(),
         }
     }

@@ -20,6 +20,7 @@
 //! ```
 
 mod backup;
+mod embedding;
 mod erase;
 mod error;
 mod history;
@@ -32,6 +33,7 @@ mod purge;
 mod rebuild;
 mod receipts;
 mod selection;
+mod semantic;
 mod show;
 mod status;
 mod verify;
@@ -45,6 +47,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 pub use backup::{BackedUp, Compacted, ErasureToRepeat, Restored, erasures_of, restore};
+pub use embedding::{EmbedProgress, Embedded};
 pub use erase::{ErasePreview, EraseRequest};
 pub use error::{Error, Fault};
 pub use history::{EVENTS_MAX, EventOut, LogStats};
@@ -56,6 +59,7 @@ pub use offline::search_closed;
 pub use rebuild::Rebuilt;
 pub use receipts::ReceiptOut;
 pub use selection::{SELECTED_IDS_MAX, Selection};
+pub use semantic::EmbedStatus;
 pub use show::{AttachmentOut, ShownMessage};
 pub use status::{Health, MailboxStatus, Status};
 pub use verify::{Finding, Verified, VerifyProgress};
@@ -68,6 +72,8 @@ use crate::events::registry::{Identity, Registry, Tenant};
 use crate::events::{Event, Log, LogOptions};
 use crate::ids::{IdentityId, Seq, TenantId};
 use crate::projections::view::View;
+use crate::search::request::Mode;
+use crate::search::semantic::Meaning;
 use crate::search::{MailboxOwner, SearchRequest, SearchResponse};
 
 /// Name of the mailbox that is used when none is named.
@@ -95,6 +101,7 @@ struct Inner {
     registry: RwLock<Registry>,
     log_closed: Mutex<Option<oneshot::Receiver<()>>>,
     purges: purge::Purges,
+    semantic: semantic::Semantic,
     /// Held as long as the directory is open.
     lock: File,
 }
@@ -186,7 +193,18 @@ impl Postrider {
         let registry = RwLock::new(registry);
         let log_closed = Mutex::new(Some(closed));
         let purges = purge::Purges::default();
-        let inner = Inner { config, clock, log, running, registry, log_closed, purges, lock: held };
+        let semantic = semantic::Semantic::new(config.embedding);
+        let inner = Inner {
+            config,
+            clock,
+            log,
+            running,
+            registry,
+            log_closed,
+            purges,
+            semantic,
+            lock: held,
+        };
         let postrider = Self { inner: Arc::new(inner) };
         postrider.purge_unfinished(&receipts);
         Ok(postrider)
@@ -381,8 +399,13 @@ impl Postrider {
         let now_ms = self.inner.clock.now_ms();
         let owner = MailboxOwner { identity: identity.id };
         let request = request.clone();
-        let answer =
-            blocking(move || crate::search::search(&view, &owner, &request, &zone, now_ms));
+        let meaning = match request.mode {
+            Mode::Keyword => Meaning::Inactive,
+            Mode::Semantic | Mode::Hybrid => self.meaning(&identity).await?,
+        };
+        let answer = blocking(move || {
+            crate::search::search(&view, &owner, &request, &zone, now_ms, &meaning)
+        });
         let answer = answer.await?.map_err(Error::from);
         if matches!(answer, Err(Error::Projection(_))) {
             handle.distrusted.store(true, std::sync::atomic::Ordering::SeqCst);

@@ -143,6 +143,12 @@ impl Postrider {
             self.inner.running.remove(mailbox).await?;
             Purged { text_documents: 0, directories: 1 }
         };
+        if living {
+            let gone = pending.iter().fold(RoaringBitmap::new(), |all, r| all | &r.ordinals);
+            self.purge_vectors(&self.identity(&name)?, gone).await?;
+        } else {
+            self.inner.semantic.forget(mailbox);
+        }
         let (log, receipts) = (Arc::clone(&self.inner.log), pending.clone());
         blocking(move || {
             for receipt in &receipts {

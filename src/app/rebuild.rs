@@ -40,7 +40,7 @@ pub struct Rebuilt {
 }
 
 impl Postrider {
-    fn dir_of(&self, identity: &Identity) -> PathBuf {
+    pub(super) fn dir_of(&self, identity: &Identity) -> PathBuf {
         mailbox_dir(&self.inner.config.data_dir.join("mailboxes"), identity.mailbox)
     }
 

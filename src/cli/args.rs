@@ -8,8 +8,11 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::app::MAILBOX_DEFAULT;
 use crate::ids::{MessageId, ThreadId};
 use crate::search::Sort;
+use crate::search::request::Mode;
 
-use super::args_lifecycle::{Backup, Erase, Hold, Label, Log, Mark, Receipt, Restore, Verify};
+use super::args_lifecycle::{
+    Backup, Embed, Erase, Hold, Label, Log, Mark, Receipt, Restore, Verify,
+};
 use super::words;
 
 const EXIT_CODES: &str = "\
@@ -173,6 +176,14 @@ pub(super) enum Command {
   postrider receipt list
   postrider receipt show rcp_01J9Z3K8V4QW7X2M5N6P8R0T1V")]
     Receipt(Receipt),
+    /// Give messages the vectors that searches by meaning need
+    ///
+    /// A server does so by itself.
+    #[command(after_help = "Examples:
+  postrider embed run
+  postrider embed run --mailbox work --limit 10000
+  postrider embed status")]
+    Embed(Embed),
     /// Say which addresses are yours: mail from them counts as sent
     ///
     /// The list replaces the one before.
@@ -229,12 +240,35 @@ pub(super) struct Search {
     /// What comes first [default: relevance with words in the query, else newest]
     #[arg(long)]
     pub(super) sort: Option<SortBy>,
+    /// By words, by meaning, or by both
+    #[arg(long, default_value = "hybrid")]
+    pub(super) mode: SearchMode,
     /// Find quarantined mail too
     #[arg(long)]
     pub(super) include_quarantined: bool,
     /// Mark the words found in the text shown
     #[arg(long)]
     pub(super) highlight: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(super) enum SearchMode {
+    /// By the words
+    Keyword,
+    /// By what is meant
+    Semantic,
+    /// By both
+    Hybrid,
+}
+
+impl From<SearchMode> for Mode {
+    fn from(mode: SearchMode) -> Self {
+        match mode {
+            SearchMode::Keyword => Self::Keyword,
+            SearchMode::Semantic => Self::Semantic,
+            SearchMode::Hybrid => Self::Hybrid,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

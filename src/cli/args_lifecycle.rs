@@ -191,6 +191,31 @@ pub(super) struct Verify {
 }
 
 #[derive(Debug, Args)]
+pub(super) struct Embed {
+    #[command(subcommand)]
+    pub(super) what: EmbedWhat,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum EmbedWhat {
+    /// Compute the vectors that are missing, newest message first
+    Run {
+        /// Name or identity of the mailbox [default: every mailbox]
+        #[arg(long, value_name = "NAME")]
+        mailbox: Option<String>,
+        /// Messages at most [default: all]
+        #[arg(long, value_name = "N")]
+        limit: Option<u64>,
+    },
+    /// Tell how many messages have vectors
+    Status {
+        /// Name or identity of the mailbox [default: every mailbox]
+        #[arg(long, value_name = "NAME")]
+        mailbox: Option<String>,
+    },
+}
+
+#[derive(Debug, Args)]
 pub(super) struct Backup {
     /// Where
     #[arg(value_name = "DIR")]

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::app::{Account, ImportFailure, ImportOptions, ImportProgress, Postrider};
-use crate::config::Config;
+use crate::config::{Config, Embedding};
 use crate::http::wire::{ImportRequest, JobProgress, JobStarted};
+use crate::http::wire_lifecycle::EmbedRequest;
 use crate::search::SearchRequest;
 
 use super::access::Access;
@@ -15,7 +16,10 @@ use super::failure::{Exit, Failure};
 use super::job;
 use super::output::Output;
 use super::progress::Bar;
-use super::{safe, search};
+use super::{embed, safe, search};
+
+/// Messages that get vectors before the search after an import: seconds of work.
+const EMBEDDED_FIRST_MAX: u64 = 500;
 
 /// Imports, and prints the account.
 pub(super) async fn run(config: Config, args: Import, out: Output) -> Result<Exit, Failure> {
@@ -25,6 +29,7 @@ pub(super) async fn run(config: Config, args: Import, out: Output) -> Result<Exi
         .map(std::path::absolute)
         .collect::<Result<Vec<PathBuf>, _>>()
         .map_err(|e| Failure::caller(format!("a path cannot be made absolute: {e}"), ""))?;
+    let embeds = config.embedding != Embedding::Off;
     let access = Access::find_or_make(config).await?;
     let then = args.search.as_ref().map(|q| (args.of.mailbox.clone(), search::request(q, out)));
     let done = match &access {
@@ -41,6 +46,15 @@ pub(super) async fn run(config: Config, args: Import, out: Output) -> Result<Exi
             let view = job::at_server(client, &started.job_id, Bar::import()).await;
             view.map(|view| view.account.unwrap_or_default())
         }
+    };
+    let done = match (done, &then) {
+        // So that what is asked at once is also found by what it means.
+        (Ok(account), Some((mailbox, _))) if embeds => {
+            let request =
+                EmbedRequest { mailbox: Some(mailbox.clone()), limit: Some(EMBEDDED_FIRST_MAX) };
+            embed::embed(&access, request).await.map(|_| account)
+        }
+        (done, _) => done,
     };
     let told = match done {
         Ok(account) => tell(&access, &account, then, out).await.map(|()| account),

@@ -194,7 +194,8 @@ async fn here<T>(
     Ok(job::here(work, Bar::maintenance(what), look, || false).await??)
 }
 
-async fn at_server<T: DeserializeOwned>(
+/// Waits for a job of a server, and gives its outcome.
+pub(super) async fn at_server<T: DeserializeOwned>(
     client: &Client,
     path: &str,
     body: &impl serde::Serialize,

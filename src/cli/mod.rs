@@ -10,6 +10,7 @@ mod args_lifecycle;
 mod client;
 mod count;
 mod dump;
+mod embed;
 mod erase;
 mod failure;
 mod hold;
@@ -70,6 +71,7 @@ fn execute(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Search(search) => search::run(config, &search, out),
         Command::Import(import) => in_runtime(import::run(config, import, out)),
         Command::Show(show) => in_runtime(show::run(config, show, out)),
+        Command::Embed(embed) => in_runtime(embed::run(config, embed, out)),
         Command::Thread(thread) => in_runtime(thread::run(config, thread, out)),
         Command::Status => in_runtime(status::run(config, out)),
         Command::Rebuild(rebuild) => in_runtime(rebuild::run(config, rebuild, out)),

@@ -20,6 +20,7 @@ use super::{in_runtime, table};
 /// Searches, and prints what is found.
 pub(super) fn run(config: Config, args: &Search, out: Output) -> Result<Exit, Failure> {
     let request = SearchRequest {
+        mode: args.mode.into(),
         sort: args.sort.map(Into::into),
         limit: args.limit,
         highlight: args.highlight || out.marks(),

@@ -5,6 +5,7 @@
 //! |---|---|---|---|
 //! | fjall | `events` | mailbox u32 ‖ seq u64 | envelope ([`super::codec`]) |
 //! | fjall | `content` | mailbox u32 ‖ ordinal u32 | sealed, compressed raw bytes |
+//! | fjall | `embeddings` | space u64 ‖ mailbox u32 ‖ ordinal u32 | sealed vectors |
 //! | fjall | `registry` | kind u8 ‖ id | record ([`super::registry`]) |
 //! | heed | unnamed | mailbox u32 | 32-byte key of the mailbox |
 //! | heed | unnamed | mailbox u32 ‖ ordinal u32 | 32-byte key of one message |
@@ -32,6 +33,24 @@ pub fn message(mailbox: MailboxNo, ordinal: Ordinal) -> [u8; 8] {
     let mut key = [0; 8];
     key[..4].copy_from_slice(&mailbox.0.to_be_bytes());
     key[4..].copy_from_slice(&ordinal.0.to_be_bytes());
+    key
+}
+
+/// Prefix of the vectors of a mailbox in a space.
+#[must_use]
+pub fn embeddings(space: [u8; 8], mailbox: MailboxNo) -> [u8; 12] {
+    let mut key = [0; 12];
+    key[..8].copy_from_slice(&space);
+    key[8..].copy_from_slice(&mailbox.0.to_be_bytes());
+    key
+}
+
+/// Key of the vectors of a message in a space.
+#[must_use]
+pub fn embedding(space: [u8; 8], mailbox: MailboxNo, ordinal: Ordinal) -> [u8; 16] {
+    let mut key = [0; 16];
+    key[..12].copy_from_slice(&embeddings(space, mailbox));
+    key[12..].copy_from_slice(&ordinal.0.to_be_bytes());
     key
 }
 

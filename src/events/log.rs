@@ -52,6 +52,7 @@ pub struct Log {
     db: Database,
     events: Keyspace,
     content: Keyspace,
+    embeddings: Keyspace,
     registry: Keyspace,
     keys: KeyStore,
     dir: PathBuf,
@@ -179,8 +180,10 @@ impl Log {
             || small().data_block_compression_policy(CompressionPolicy::all(CompressionType::None));
         let events = db.keyspace("events", small)?;
         let content = db.keyspace("content", sealed)?;
+        let embeddings = db.keyspace("embeddings", sealed)?;
         let registry = db.keyspace("registry", small)?;
-        let log = Self { db, events, content, registry, keys, dir: dir.to_owned(), _closed: None };
+        let dir = dir.to_owned();
+        let log = Self { db, events, content, embeddings, registry, keys, dir, _closed: None };
         log.finish_losing()?;
         Ok(log)
     }
@@ -363,7 +366,7 @@ impl Log {
     /// # Errors
     /// [`LogError::Store`].
     pub fn settle(&self) -> Result<(), LogError> {
-        let keyspaces = [&self.registry, &self.events, &self.content];
+        let keyspaces = [&self.registry, &self.events, &self.content, &self.embeddings];
         for keyspace in keyspaces {
             keyspace.rotate_memtable()?;
         }
@@ -379,12 +382,15 @@ impl Log {
 mod log_backup;
 #[path = "log_check.rs"]
 mod log_check;
+#[path = "log_embeddings.rs"]
+mod log_embeddings;
 #[path = "log_erasure.rs"]
 mod log_erasure;
 #[path = "log_journal.rs"]
 mod log_journal;
 pub use log_backup::Copied;
 pub use log_check::BrokenLink;
+pub use log_embeddings::SpaceName;
 #[cfg(test)]
 #[path = "log_test.rs"]
 mod log_test;

@@ -78,7 +78,7 @@ impl Log {
     /// # Errors
     /// What the stores say.
     pub fn compact(&self) -> Result<(), LogError> {
-        for keyspace in [&self.registry, &self.events, &self.content] {
+        for keyspace in [&self.registry, &self.events, &self.content, &self.embeddings] {
             keyspace.rotate_memtable_and_wait()?;
             keyspace.major_compact()?;
         }

@@ -17,5 +17,5 @@ pub mod seal;
 pub use error::LogError;
 pub use event::{Event, Placement, Status};
 pub(crate) use key_store::sync_dir;
-pub use log::{Log, LogOptions};
+pub use log::{Log, LogOptions, SpaceName};
 pub use receipt::Receipt;

@@ -9,6 +9,7 @@ mod admin;
 mod body;
 mod caller;
 mod dump;
+mod embeddings;
 mod erasures;
 mod health;
 mod host;
@@ -27,6 +28,7 @@ mod time_limit;
 pub mod wire;
 pub mod wire_lifecycle;
 
+pub use embeddings::{embed_mailboxes, embed_statuses};
 pub use maintenance::verify_mailboxes;
 pub use rebuild::{RebuildWatch, rebuild_mailboxes};
 pub use server::{Server, StartError};

@@ -12,8 +12,8 @@ use super::host::Hosts;
 use super::jobs::Jobs;
 use super::refusal::Refusal;
 use super::{
-    admin, caller, dump, erasures, health, host, labels, maintenance, messages, request_id, search,
-    time_limit,
+    admin, caller, dump, embeddings, erasures, health, host, labels, maintenance, messages,
+    request_id, search, time_limit,
 };
 use crate::app::Postrider;
 use crate::clock::SharedClock;
@@ -51,6 +51,8 @@ pub(super) fn router(shared: &Shared) -> Router {
         .route("/dump", get(dump::dump))
         .route("/receipts", get(erasures::receipts))
         .route("/receipts/export", get(maintenance::export))
+        .route("/embed", post(embeddings::embed))
+        .route("/embed/status", post(embeddings::status))
         .route("/verify", post(maintenance::verify))
         .route("/backup", post(maintenance::backup))
         .route("/compact", post(maintenance::compact))

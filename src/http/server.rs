@@ -108,6 +108,7 @@ impl Server {
             clock,
         });
         let (stop, stopping) = watch::channel(false);
+        postrider.embed_in_background();
         let serving = tokio::spawn(serve(listener, router(&shared), stopping));
         Ok(Self { shared, address, stop, serving })
     }

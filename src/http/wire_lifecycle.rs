@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::app::{
-    EraseRequest, Error, EventOut, HoldOut, LabelChange, ReceiptOut, Selection, Verified,
+    EmbedStatus, Embedded, EraseRequest, Error, EventOut, HoldOut, LabelChange, ReceiptOut,
+    Selection, Verified,
 };
 use crate::events::Status;
 use crate::ids::{MessageId, ThreadId};
@@ -159,6 +160,30 @@ pub struct VerifyRequest {
     pub mailbox: Option<String>,
     /// Build wrong indexes anew.
     pub repair: bool,
+}
+
+/// Body of `POST /v1/admin/embed` and `…/embed/status`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct EmbedRequest {
+    /// Name or identity; all without one.
+    pub mailbox: Option<String>,
+    /// Messages at most; without it, all that have no vectors.
+    pub limit: Option<u64>,
+}
+
+/// What an embedding did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EmbedReport {
+    /// Mailboxes in order of their names.
+    pub mailboxes: Vec<Embedded>,
+}
+
+/// How vectors stand.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EmbedStatuses {
+    /// Mailboxes in order of their names.
+    pub mailboxes: Vec<EmbedStatus>,
 }
 
 /// Body of `POST /v1/admin/backup`.

@@ -1,5 +1,5 @@
 //! Projections: state derived from the log, which may be deleted while the server is down and
-//! comes back by replay. Two of them: `catalog` (LMDB) and `text` (Tantivy).
+//! comes back by replay. Three of them: `catalog` (LMDB), `text` (Tantivy) and `vectors` (LMDB).
 //!
 //! Applying is idempotent by position: an event at or before a projection's checkpoint changes
 //! nothing, and the checkpoint commits together with the data.
@@ -12,6 +12,7 @@ mod pair;
 pub mod probe;
 pub mod set;
 pub mod text;
+pub mod vectors;
 pub mod view;
 
 use std::sync::Arc;
@@ -40,6 +41,9 @@ pub enum ProjectionError {
     /// The text index.
     #[error("text index: {0}")]
     Text(#[from] text::TextError),
+    /// An index of vectors.
+    #[error("vectors: {0}")]
+    Vectors(#[from] vectors::VectorError),
     /// The log could not be read.
     #[error(transparent)]
     Log(#[from] crate::events::LogError),

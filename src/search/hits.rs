@@ -5,6 +5,7 @@ use roaring::RoaringBitmap;
 
 use super::filter::{contains, outbound};
 use super::plan::Plan;
+use super::ranking::Ranked;
 use super::request::{Direction, Hit, PersonOut, SearchError, SearchRequest};
 use super::snippet;
 use crate::events::Status;
@@ -12,7 +13,6 @@ use crate::events::event::Placement;
 use crate::ids::{IdentityId, MessageId, Ordinal, ThreadId};
 use crate::projections::catalog::bitmaps::Facet;
 use crate::projections::catalog::prepared::Prepared;
-use crate::projections::text::hits::Matches;
 use crate::projections::view::View;
 
 /// Whose mailbox is searched.
@@ -96,17 +96,16 @@ pub(super) fn hydrate(
     owner: &MailboxOwner,
     request: &SearchRequest,
     plan: &Plan,
-    matches: &Matches,
-    scored: bool,
+    ranked: Vec<Ranked>,
 ) -> Result<Vec<Hit>, SearchError> {
-    let allowed: Vec<_> =
-        matches.top.iter().filter(|m| plan.filter.contains(m.ordinal.0)).copied().collect();
+    let mut allowed = ranked;
+    allowed.retain(|found| plan.filter.contains(found.ordinal.0));
     let states = States::load(view)?;
     let prepared = view.catalog.prepared(allowed.iter().map(|m| m.ordinal))?;
     let mut hits = Vec::with_capacity(prepared.len());
-    for (found, message) in allowed.iter().zip(&prepared) {
-        let cut = snippet::cut(message, &plan.patterns, request.snippet_chars as usize);
-        let score = if scored { f64::from(found.score_millionths) / 1_000_000.0 } else { 1.0 };
+    for (found, message) in allowed.into_iter().zip(&prepared) {
+        let chars_max = request.snippet_chars as usize;
+        let cut = snippet::cut(message, &plan.patterns, found.passage, chars_max);
         let first = message.from.first();
         hits.push(Hit {
             message_id: message.id,
@@ -118,11 +117,12 @@ pub(super) fn hydrate(
             subject: (!message.subject.is_empty()).then(|| message.subject.clone()),
             snippet: cut.text,
             highlights: request.highlight.then_some(cut.highlights),
-            score: (score * 1_000.0).round() / 1_000.0,
+            score: (found.score * 1_000.0).round() / 1_000.0,
             folders: states.folders(message.ordinal),
             labels: states.labels(message.ordinal),
             attachments: message.attachments.iter().filter(|a| a.by_mime_class).count() as u32,
             quarantined: states.is_quarantined(message.ordinal),
+            why: found.why,
         });
     }
     Ok(hits)

@@ -1,4 +1,4 @@
-//! Keyword search: query text → plan → ranked matches → hits.
+//! Search: query text → plan → what the words find, what lies near, or both → hits.
 //!
 //! Score: `0.7 · s / (s + c)` of the text's BM25 `s`, plus 0.3 for a
 //! reference hit (none are extracted yet); 1 when nothing is scored. Tantivy adds up the BM25 of
@@ -6,18 +6,29 @@
 //! index over all fields; `c` = 20 puts a good two-word match near the middle of the range
 //! (docs/adr/0006).
 
+use std::collections::HashMap;
+
 use jiff::tz::TimeZone;
 use roaring::RoaringBitmap;
 
 use super::hits::{MailboxOwner, hydrate};
-use super::plan::compile;
-use super::request::{Mode, QueryEcho, SearchError, SearchRequest, SearchResponse, Sort};
+use super::plan::{Plan, compile};
+use super::ranking::{self, Ranked};
+use super::request::{
+    Mode, QueryEcho, SearchError, SearchRequest, SearchResponse, SemanticOut, Sort,
+};
+use super::semantic::Meaning;
 use super::visibility::Reach;
 use crate::projections::text::hits::{Match, Matches, Order};
 use crate::projections::view::View;
+use crate::query::leaves::semantic_text;
 use crate::query::{ParseOptions, parse, resolve};
 
 const HALF_SCORE: f64 = 20.0;
+/// Messages that the words give to a hybrid order (Pylota Mail search §9).
+const WORDS_MAX: usize = 200;
+/// Messages that nearness gives to an order (Pylota Mail search §8).
+const NEAR_MAX: usize = 100;
 
 fn millionths(score: f32) -> u32 {
     let score = f64::from(score.max(0.0));
@@ -34,6 +45,7 @@ pub fn search(
     request: &SearchRequest,
     zone: &TimeZone,
     now_ms: i64,
+    meaning: &Meaning,
 ) -> Result<SearchResponse, SearchError> {
     request.validate()?;
     let query = parse(&request.q, &ParseOptions::default())?;
@@ -49,20 +61,120 @@ pub fn search(
         Sort::Oldest => Order::Oldest,
     };
     let limit = request.limit as usize;
-    let matches = match &plan.text {
-        Some(text) => view.text.top(text, Some(plan.filter.clone()), order, limit, millionths)?,
-        None => by_date(view, &plan.filter, order, limit)?,
+    let meant = semantic_text(&query);
+    let asked = Asked { order, limit, meant: &meant, meaning };
+    let found = match request.mode {
+        Mode::Keyword => asked.by_words(view, &plan)?,
+        Mode::Semantic => asked.by_meaning(view, &plan, request)?,
+        // An order by date leaves nothing for nearness to decide.
+        Mode::Hybrid if order != Order::Relevance || meant.is_empty() => {
+            asked.by_words(view, &plan)?
+        }
+        Mode::Hybrid => asked.by_both(view, &plan)?,
     };
-    let scored = plan.text.is_some() && order == Order::Relevance;
-    let hits = hydrate(view, owner, request, &plan, &matches, scored)?;
+    let hits = hydrate(view, owner, request, &plan, found.ranked)?;
     Ok(SearchResponse {
-        query: QueryEcho { parsed, mode: Mode::Keyword, sort },
+        query: QueryEcho { parsed, mode: found.mode, sort },
         hits,
-        total: matches.total,
-        total_is_exact: true,
+        total: found.total,
+        total_is_exact: found.mode == Mode::Keyword,
         notes: plan.notes,
         as_of_seq: view.seq().0,
+        semantic: found.semantic,
     })
+}
+
+struct Asked<'r> {
+    order: Order,
+    limit: usize,
+    meant: &'r str,
+    meaning: &'r Meaning,
+}
+
+struct Found {
+    mode: Mode,
+    ranked: Vec<Ranked>,
+    total: u64,
+    semantic: Option<SemanticOut>,
+}
+
+impl Asked<'_> {
+    fn words(&self, view: &View, plan: &Plan, depth: usize) -> Result<Matches, SearchError> {
+        Ok(match &plan.text {
+            Some(text) => {
+                view.text.top(text, Some(plan.filter.clone()), self.order, depth, millionths)?
+            }
+            None => by_date(view, &plan.filter, self.order, depth)?,
+        })
+    }
+
+    fn by_words(&self, view: &View, plan: &Plan) -> Result<Found, SearchError> {
+        let matches = self.words(view, plan, self.limit)?;
+        let scored = plan.text.is_some() && self.order == Order::Relevance;
+        let ranked = ranking::by_words(&matches.top, scored);
+        Ok(Found { mode: Mode::Keyword, ranked, total: matches.total, semantic: None })
+    }
+
+    fn by_meaning(
+        &self,
+        view: &View,
+        plan: &Plan,
+        request: &SearchRequest,
+    ) -> Result<Found, SearchError> {
+        let refused =
+            |message: &str| Err(SearchError::Invalid { path: "mode", message: message.to_owned() });
+        if self.meant.is_empty() {
+            return refused("semantic search needs words to go by, outside of any operator");
+        }
+        if request.sort.is_some_and(|sort| sort != Sort::Relevance) {
+            return refused("semantic search knows no other order than relevance");
+        }
+        let mut semantic = self.meaning.state(&view.catalog)?;
+        let depth = NEAR_MAX.max(self.limit);
+        let Some(near) = self.meaning.near(self.meant, &plan.filter, depth)? else {
+            let Some(state) = &mut semantic else {
+                return refused("semantic search is turned off: `embedding` in the configuration");
+            };
+            state.degraded = true;
+            return Ok(Found { semantic, ..self.by_words(view, plan)? });
+        };
+        let mut ranked = ranking::by_meaning(&near);
+        ranked.truncate(self.limit);
+        Ok(Found { mode: Mode::Semantic, ranked, total: near.len() as u64, semantic })
+    }
+
+    fn by_both(&self, view: &View, plan: &Plan) -> Result<Found, SearchError> {
+        let mut semantic = self.meaning.state(&view.catalog)?;
+        let near = self.meaning.near(self.meant, &plan.filter, NEAR_MAX.max(self.limit))?;
+        let near = match near {
+            Some(near) if !near.is_empty() => near,
+            nothing => {
+                if let Some(state) = &mut semantic {
+                    state.degraded = nothing.is_none();
+                }
+                return Ok(Found { semantic, ..self.by_words(view, plan)? });
+            }
+        };
+        let words = self.words(view, plan, WORDS_MAX.max(self.limit))?;
+        let among: RoaringBitmap = near.iter().map(|near| near.ordinal.0).collect();
+        let mut dates = HashMap::with_capacity(near.len());
+        view.catalog.in_date_order(&among, true, |date_ms, ordinal| {
+            dates.insert(ordinal.0, date_ms);
+            true
+        })?;
+        let also = match &plan.text {
+            // Everything that matches is in the list.
+            _ if words.total <= words.top.len() as u64 => {
+                words.top.iter().filter(|found| among.contains(found.ordinal.0)).count() as u64
+            }
+            Some(text) => (view.text.all(text)? & &*plan.filter).intersection_len(&among),
+            None => plan.filter.intersection_len(&among),
+        };
+        let mut ranked = ranking::fused(&words.top, &near, &dates);
+        ranked.truncate(self.limit);
+        let total = words.total + among.len() - also;
+        Ok(Found { mode: Mode::Hybrid, ranked, total, semantic })
+    }
 }
 
 /// Every message that a query finds within `reach`. A query with a part that cannot be found

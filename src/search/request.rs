@@ -40,7 +40,7 @@ impl Default for SearchRequest {
     fn default() -> Self {
         Self {
             q: String::new(),
-            mode: Mode::Keyword,
+            mode: Mode::default(),
             sort: None,
             limit: LIMIT_DEFAULT,
             snippet_chars: SNIPPET_CHARS_DEFAULT,
@@ -55,8 +55,12 @@ impl Default for SearchRequest {
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// By the words.
-    #[default]
     Keyword,
+    /// By what is meant: messages near the query in the space of vectors.
+    Semantic,
+    /// By both; by the words alone where vectors cannot be had.
+    #[default]
+    Hybrid,
 }
 
 /// What comes first.
@@ -86,6 +90,30 @@ pub struct SearchResponse {
     pub notes: Vec<String>,
     /// The answer holds everything acknowledged up to this event.
     pub as_of_seq: u64,
+    /// How the semantic half stands; absent when it was not asked or is turned off.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub semantic: Option<SemanticOut>,
+}
+
+/// How the semantic half of an answer stands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SemanticOut {
+    /// Whether it could be asked.
+    pub capability: Capability,
+    /// Share of the messages in reach that have vectors, 0 to 1, three decimals.
+    pub coverage: f64,
+    /// The answer is narrower than it was asked to be.
+    pub degraded: bool,
+}
+
+/// Whether searches by meaning can be answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Capability {
+    /// They can.
+    Available,
+    /// The model does not answer.
+    Degraded,
 }
 
 /// The query as understood.
@@ -131,6 +159,9 @@ pub struct Hit {
     pub attachments: u32,
     /// It is quarantined.
     pub quarantined: bool,
+    /// Why it was found, where that is not its words alone: `semantic:0.612`.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub why: Vec<String>,
 }
 
 /// Direction of a message.

@@ -35,9 +35,15 @@ struct Span {
     pattern: usize,
 }
 
-/// Cuts the snippet of a message, at most `chars_max` characters.
+/// Cuts the snippet of a message, at most `chars_max` characters. `passage`: what lies nearest to
+/// the query, in the new text; shown when no word of the query stands anywhere.
 #[must_use]
-pub fn cut(message: &Prepared, patterns: &[Pattern], chars_max: usize) -> Snippet {
+pub fn cut(
+    message: &Prepared,
+    patterns: &[Pattern],
+    passage: Option<(u32, u32)>,
+    chars_max: usize,
+) -> Snippet {
     let language = message.language.as_deref().unwrap_or("en");
     let wanted: Vec<Wanted<'_>> = patterns.iter().map(|p| Wanted::new(p, language)).collect();
     let new_text = message.new_text();
@@ -54,6 +60,11 @@ pub fn cut(message: &Prepared, patterns: &[Pattern], chars_max: usize) -> Snippe
                 return window(looked_at, &spans, wanted.len(), chars_max);
             }
         }
+    }
+    // Found by what it means: the passage that means it.
+    let passage = passage.and_then(|(start, end)| new_text.get(start as usize..end as usize));
+    if let Some(passage) = passage.filter(|passage| !passage.trim().is_empty()) {
+        return window(passage, &[], 0, chars_max);
     }
     let plain = [new_text.as_str(), &message.text, &message.subject]
         .into_iter()

@@ -4,6 +4,23 @@ use super::*;
 use crate::ids::{MessageId, Ordinal};
 use crate::mail::Message;
 
+fn cut(message: &Prepared, patterns: &[Pattern], chars_max: usize) -> Snippet {
+    super::cut(message, patterns, None, chars_max)
+}
+
+#[test]
+fn a_passage_is_shown_where_no_word_stands() {
+    let text = "The beginning of it.\n\nThe heating has failed again.";
+    let message = message("s", text);
+    let passage = Some((22, 51));
+    let meant = super::cut(&message, &patterns(&["boiler"]), passage, 60);
+    assert_eq!(meant.text, "The heating has failed again.");
+    let worded = super::cut(&message, &patterns(&["beginning"]), passage, 60);
+    assert!(worded.text.starts_with("The beginning"), "{worded:?}");
+    let torn = super::cut(&message, &[], Some((22, 5_000)), 60);
+    assert!(torn.text.starts_with("The beginning"), "a range that is none: {torn:?}");
+}
+
 fn message(subject: &str, text: &str) -> Prepared {
     let message = Message {
         subject: subject.into(),

@@ -8,7 +8,7 @@ use hyper::body::Bytes;
 use hyper::{HeaderMap, Request};
 use hyper_util::rt::TokioIo;
 use postrider::app::Postrider;
-use postrider::config::Config;
+use postrider::config::{Config, Embedding};
 use postrider::http::Server;
 use serde_json::Value;
 use tokio::net::TcpStream;
@@ -22,6 +22,7 @@ impl World {
             data_dir: self.data_dir(),
             listen: ([127, 0, 0, 1], 0).into(),
             time_zone: "Europe/London".into(),
+            embedding: Embedding::Off,
             ..Config::default()
         }
     }

@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
+use crate::settings::words_only;
 use crate::world::World;
 
 /// A server that ends with the test at the latest.
@@ -22,7 +23,7 @@ impl Serving {
             .args(["serve", "--listen", "127.0.0.1:0"])
             .env("POSTRIDER_DATA", world.data_dir())
             .env("TZ", "UTC")
-            .env_remove("POSTRIDER_CONFIG")
+            .env("POSTRIDER_CONFIG", words_only(world))
             .env_remove("POSTRIDER_LOG")
             .envs(more.iter().copied())
             .stdin(Stdio::null())

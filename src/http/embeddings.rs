@@ -1,0 +1,82 @@
+//! Vectors of mailboxes: how they stand, and computing those that are missing.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::response::Json;
+
+use super::body::{self, ADMIN_JSON_BYTES_MAX};
+use super::refusal::Refusal;
+use super::routes::Shared;
+use super::wire::JobStarted;
+use super::wire_lifecycle::{EmbedReport, EmbedRequest, EmbedStatuses};
+use crate::app::{EmbedProgress, Error, Postrider};
+
+/// Gives vectors to the messages of one mailbox that have none, or of all.
+///
+/// # Errors
+/// [`Error::NoSuchMailbox`], and what the model or the stores say; what is done stays done.
+pub async fn embed_mailboxes(
+    postrider: &Postrider,
+    request: &EmbedRequest,
+    progress: &Arc<EmbedProgress>,
+) -> Result<EmbedReport, Error> {
+    let mut mailboxes = Vec::new();
+    for name in names(postrider, request.mailbox.as_deref())? {
+        mailboxes.push(postrider.embed(&name, request.limit, Arc::clone(progress)).await?);
+    }
+    Ok(EmbedReport { mailboxes })
+}
+
+/// How the vectors of one mailbox stand, or of all.
+///
+/// # Errors
+/// [`Error::NoSuchMailbox`], and what the stores say.
+pub async fn embed_statuses(
+    postrider: &Postrider,
+    mailbox: Option<&str>,
+) -> Result<EmbedStatuses, Error> {
+    let mut mailboxes = Vec::new();
+    for name in names(postrider, mailbox)? {
+        mailboxes.push(postrider.embed_status(&name).await?);
+    }
+    Ok(EmbedStatuses { mailboxes })
+}
+
+fn names(postrider: &Postrider, mailbox: Option<&str>) -> Result<Vec<String>, Error> {
+    let mut names: Vec<String> = match mailbox {
+        Some(mailbox) => vec![postrider.identity(mailbox)?.name],
+        None => postrider.identities().into_iter().map(|identity| identity.name).collect(),
+    };
+    names.sort();
+    Ok(names)
+}
+
+/// `POST /v1/admin/embed`: starts a job.
+pub(super) async fn embed(
+    State(shared): State<Shared>,
+    request: Request,
+) -> Result<(StatusCode, Json<JobStarted>), Refusal> {
+    let asked: EmbedRequest = body::json(request, ADMIN_JSON_BYTES_MAX).await?;
+    if let Some(mailbox) = &asked.mailbox {
+        shared.postrider.identity(mailbox)?;
+    }
+    let postrider = shared.postrider.clone();
+    let progress = Arc::<EmbedProgress>::default();
+    let watched = Arc::clone(&progress.counts);
+    let job = shared.jobs.maintain(watched, async move {
+        let report = embed_mailboxes(&postrider, &asked, &progress).await?;
+        serde_json::to_value(report).map_err(|_| Error::Gone)
+    })?;
+    Ok((StatusCode::ACCEPTED, Json(JobStarted { job_id: job.id().to_owned() })))
+}
+
+/// `POST /v1/admin/embed/status`.
+pub(super) async fn status(
+    State(shared): State<Shared>,
+    request: Request,
+) -> Result<Json<EmbedStatuses>, Refusal> {
+    let asked: EmbedRequest = body::json(request, ADMIN_JSON_BYTES_MAX).await?;
+    Ok(Json(embed_statuses(&shared.postrider, asked.mailbox.as_deref()).await?))
+}

@@ -1,0 +1,464 @@
+//! The `vectors` projection: the passages of one mailbox in one space of vectors.
+//!
+//! One LMDB environment per mailbox, space and generation. Rows lie in blocks of 256, so that a
+//! scan runs over large stretches of memory in place; up to a few hundred thousand rows an exact
+//! scan is faster than any tree at the same recall (docs/adr/0022). What is not in it is found by
+//! comparing [`Vectors::covered`] with the catalog; it commits with the rows.
+//!
+//! | table | key | value |
+//! |---|---|---|
+//! | `meta` | name | rows, covered messages |
+//! | `bytes` | block u32 BE | 256 × dimensions signed bytes |
+//! | `places` | block u32 BE | 256 × (ordinal u32, start u32, end u32, step f32), LE |
+//! | `exact` | row u32 BE | dimensions × f16 |
+
+mod scan;
+mod stored;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use heed::types::Bytes;
+use heed::{CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, RoTxn, WithoutTls};
+use roaring::RoaringBitmap;
+
+pub use self::stored::Stored;
+use crate::ids::Ordinal;
+
+/// Address space reserved per index. The file grows as needed.
+const MAP_BYTES: usize = 16 << 30;
+/// Rows of a block.
+const BLOCK_ROWS: usize = 256;
+/// Bytes of a row's place.
+const PLACE_BYTES: usize = 16;
+/// Ordinal of a row that is taken out.
+const NOBODY: u32 = u32::MAX;
+/// Rows ranked exactly for each one wanted; scores of bytes are off by about a hundredth.
+const RESCORED: usize = 4;
+/// Rows ranked exactly at least.
+const RESCORED_MIN: usize = 256;
+
+/// Failure of an index of vectors.
+#[derive(Debug, thiserror::Error)]
+pub enum VectorError {
+    /// LMDB said so.
+    #[error(transparent)]
+    Store(#[from] heed::Error),
+    /// A file could not be prepared.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    /// A stored value does not decode.
+    #[error("damaged: {0}")]
+    Damaged(&'static str),
+}
+
+type Table = Database<'static, Bytes, Bytes>;
+
+const TABLES: [&str; 4] = ["meta", "bytes", "places", "exact"];
+
+#[derive(Clone, Copy)]
+struct Tables {
+    meta: Table,
+    bytes: Table,
+    places: Table,
+    exact: Table,
+}
+
+impl From<[Table; TABLES.len()]> for Tables {
+    fn from([meta, bytes, places, exact]: [Table; TABLES.len()]) -> Self {
+        Self { meta, bytes, places, exact }
+    }
+}
+
+/// An index of vectors. Shared by readers and its one writer.
+pub struct Vectors {
+    env: Env<WithoutTls>,
+    tables: Tables,
+    dimensions: usize,
+    dir: PathBuf,
+    /// Rows and messages as of the last commit; also what keeps writers one behind the other.
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct State {
+    rows: u32,
+    covered: RoaringBitmap,
+}
+
+/// A message near a query.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Near {
+    /// Which message.
+    pub ordinal: Ordinal,
+    /// Cosine of its best passage, -1 to 1.
+    pub cosine: f32,
+    /// Where that passage lies in its new text, bytes.
+    pub passage: (u32, u32),
+}
+
+impl Vectors {
+    /// Opens or creates the index in `dir`.
+    ///
+    /// # Errors
+    /// [`VectorError`]: throw the directory away and fill a new one.
+    pub fn open(dir: &Path, dimensions: u32) -> Result<Self, VectorError> {
+        std::fs::create_dir_all(dir)?;
+        let mut options = EnvOpenOptions::new().read_txn_without_tls();
+        options.map_size(MAP_BYTES).max_dbs(4).max_readers(512);
+        #[expect(unsafe_code, reason = "LMDB maps a file: the directory lock keeps others out")]
+        let env = unsafe { options.open(dir)? };
+        let wtxn = env.write_txn()?;
+        let tables = env
+            .clone()
+            .create_databases_and_commit(wtxn, |opener, wtxn| {
+                let mut table = |name| opener.create_database::<Bytes, Bytes>(wtxn, Some(name));
+                let [meta, bytes, places, exact] = TABLES;
+                let tables = [table(meta)?, table(bytes)?, table(places)?, table(exact)?];
+                Ok::<_, heed::Error>(CommitOrAbort::<_, ()>::Commit(tables))
+            })
+            .map(|done| Tables::from(done.unwrap_commit()))?;
+        let state = Mutex::new(State::load(tables, &env.read_txn()?)?);
+        Ok(Self { env, tables, dimensions: dimensions as usize, dir: dir.to_owned(), state })
+    }
+
+    /// Opens an index that nobody writes, without changing a byte of it.
+    ///
+    /// # Errors
+    /// [`VectorError`].
+    pub fn open_read_only(dir: &Path, dimensions: u32) -> Result<Self, VectorError> {
+        let mut options = EnvOpenOptions::new().read_txn_without_tls();
+        options.map_size(MAP_BYTES).max_dbs(4);
+        #[expect(unsafe_code, reason = "LMDB maps a file: the directory lock keeps writers out")]
+        let env = unsafe { options.flags(EnvFlags::READ_ONLY).open(dir)? };
+        let rtxn = env.read_txn()?;
+        let tables = env
+            .clone()
+            .open_databases_and_commit(rtxn, |opener, rtxn| {
+                let table = |name| {
+                    opener
+                        .open_database::<Bytes, Bytes>(rtxn, Some(name))?
+                        .ok_or_else(|| heed::Error::Io(std::io::Error::other("a table is missing")))
+                };
+                let [meta, bytes, places, exact] = TABLES;
+                let tables = [table(meta)?, table(bytes)?, table(places)?, table(exact)?];
+                Ok::<_, heed::Error>(CommitOrAbort::<_, ()>::Commit(tables))
+            })
+            .map(|done| Tables::from(done.unwrap_commit()))?;
+        let state = Mutex::new(State::load(tables, &env.read_txn()?)?);
+        Ok(Self { env, tables, dimensions: dimensions as usize, dir: dir.to_owned(), state })
+    }
+
+    /// Where it lies.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Messages that are in it, those without any passage included.
+    #[must_use]
+    pub fn covered(&self) -> RoaringBitmap {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).covered.clone()
+    }
+
+    /// Rows written, those taken out included.
+    #[must_use]
+    pub fn rows(&self) -> u32 {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).rows
+    }
+
+    /// Adds messages; those that are in it already are passed over. All or none.
+    ///
+    /// # Errors
+    /// [`VectorError`]; nothing is then added.
+    pub fn add(&self, messages: &[(Ordinal, Stored)]) -> Result<(), VectorError> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut next = state.clone();
+        let mut wtxn = self.env.write_txn()?;
+        let mut block = Block::load(self, &wtxn, next.rows)?;
+        for (ordinal, stored) in messages {
+            if !next.covered.insert(ordinal.0) {
+                continue;
+            }
+            for (passage, halves) in stored.passages.iter().zip(stored.vectors(self.dimensions)) {
+                if block.is_full() {
+                    block.store(self, &mut wtxn)?;
+                    block = Block::begin(next.rows);
+                }
+                let (bytes, step) = scan::quantise(&stored::vector(halves));
+                block.push(*ordinal, *passage, &bytes, step);
+                self.tables.exact.put(&mut wtxn, &next.rows.to_be_bytes(), halves)?;
+                next.rows += 1;
+            }
+        }
+        block.store(self, &mut wtxn)?;
+        next.store(self.tables, &mut wtxn)?;
+        wtxn.commit()?;
+        *state = next;
+        Ok(())
+    }
+
+    /// Takes messages out: no search finds them any more. Their bytes stay on disk until the index
+    /// is filled anew.
+    ///
+    /// # Errors
+    /// [`VectorError`]; nothing is then taken out.
+    pub fn remove(&self, ordinals: &RoaringBitmap) -> Result<(), VectorError> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let gone = &state.covered & ordinals;
+        if gone.is_empty() {
+            return Ok(());
+        }
+        let mut next = state.clone();
+        next.covered -= &gone;
+        let mut wtxn = self.env.write_txn()?;
+        let mut blocks = Vec::new();
+        for entry in self.tables.places.iter(&wtxn)? {
+            let (key, places) = entry?;
+            let mut places = places.to_vec();
+            let mut rows = Vec::new();
+            for (at, place) in places.chunks_exact_mut(PLACE_BYTES).enumerate() {
+                if gone.contains(Place::read(place).ordinal) {
+                    place.copy_from_slice(&Place::NONE.write());
+                    rows.push(at);
+                }
+            }
+            if !rows.is_empty() {
+                blocks.push((key.to_vec(), places, rows));
+            }
+        }
+        for (key, places, rows) in blocks {
+            self.tables.places.put(&mut wtxn, &key, &places)?;
+            let mut bytes =
+                self.tables.bytes.get(&wtxn, &key)?.ok_or(VectorError::Damaged("block"))?.to_vec();
+            let first = block_number(&key)? * BLOCK_ROWS as u32;
+            for at in rows {
+                bytes[at * self.dimensions..(at + 1) * self.dimensions].fill(0);
+                self.tables.exact.delete(&mut wtxn, &(first + at as u32).to_be_bytes())?;
+            }
+            self.tables.bytes.put(&mut wtxn, &key, &bytes)?;
+        }
+        next.store(self.tables, &mut wtxn)?;
+        wtxn.commit()?;
+        *state = next;
+        Ok(())
+    }
+
+    /// The messages among `candidates` whose best passage is nearest to `query`, a vector of length
+    /// 1: best first, equal ones by ordinal. Exact but for rows whose scores are within the error of
+    /// signed bytes at the end of [`RESCORED`] times as many.
+    ///
+    /// # Errors
+    /// [`VectorError`].
+    pub fn nearest(
+        &self,
+        query: &[f32],
+        candidates: &RoaringBitmap,
+        limit: usize,
+    ) -> Result<Vec<Near>, VectorError> {
+        if query.len() != self.dimensions || limit == 0 {
+            return Ok(Vec::new());
+        }
+        let rtxn = self.env.read_txn()?;
+        let wanted = Members::new(candidates);
+        let (bytes, step) = scan::quantise(query);
+        let mut best = scan::Best::new((limit * RESCORED).max(RESCORED_MIN));
+        for entry in self.tables.places.iter(&rtxn)? {
+            let (key, places) = entry?;
+            let rows = self.tables.bytes.get(&rtxn, key)?.ok_or(VectorError::Damaged("block"))?;
+            let first = block_number(key)? * BLOCK_ROWS as u32;
+            let rows = rows.chunks_exact(self.dimensions);
+            for (at, (row, place)) in rows.zip(places.as_chunks::<PLACE_BYTES>().0).enumerate() {
+                let place = Place::read(place);
+                if wanted.hold(place.ordinal) {
+                    let score = scan::dot_bytes(&bytes, row) as f32 * place.step * step;
+                    best.offer(score, first + at as u32);
+                }
+            }
+        }
+        self.rescored(&rtxn, query, best.rows(), limit)
+    }
+
+    fn rescored(
+        &self,
+        rtxn: &RoTxn<'_, WithoutTls>,
+        query: &[f32],
+        rows: Vec<u32>,
+        limit: usize,
+    ) -> Result<Vec<Near>, VectorError> {
+        let mut found: Vec<Near> = Vec::with_capacity(rows.len());
+        for row in rows {
+            let halves = self
+                .tables
+                .exact
+                .get(rtxn, &row.to_be_bytes())?
+                .ok_or(VectorError::Damaged("exact vector"))?;
+            let places = self
+                .tables
+                .places
+                .get(rtxn, &(row / BLOCK_ROWS as u32).to_be_bytes())?
+                .ok_or(VectorError::Damaged("places"))?;
+            let at = row as usize % BLOCK_ROWS;
+            let place = places.as_chunks::<PLACE_BYTES>().0.get(at);
+            let place = Place::read(place.ok_or(VectorError::Damaged("place"))?);
+            let cosine = scan::dot(query, &stored::vector(halves));
+            found.push(Near { ordinal: Ordinal(place.ordinal), cosine, passage: place.passage });
+        }
+        // The best passage of each message first, then the best messages.
+        found.sort_by(|a, b| {
+            a.ordinal
+                .cmp(&b.ordinal)
+                .then(b.cosine.total_cmp(&a.cosine))
+                .then(a.passage.cmp(&b.passage))
+        });
+        found.dedup_by_key(|near| near.ordinal);
+        found.sort_by(|a, b| b.cosine.total_cmp(&a.cosine).then(a.ordinal.cmp(&b.ordinal)));
+        found.truncate(limit);
+        Ok(found)
+    }
+
+    /// How many messages of these it still holds: for probes after an erasure.
+    ///
+    /// # Errors
+    /// [`VectorError`].
+    pub fn held(&self, ordinals: &RoaringBitmap) -> Result<u64, VectorError> {
+        let rtxn = self.env.read_txn()?;
+        let mut held = RoaringBitmap::new();
+        for entry in self.tables.places.iter(&rtxn)? {
+            for place in entry?.1.as_chunks::<PLACE_BYTES>().0 {
+                let place = Place::read(place);
+                if place.ordinal != NOBODY && ordinals.contains(place.ordinal) {
+                    held.insert(place.ordinal);
+                }
+            }
+        }
+        Ok(held.len())
+    }
+}
+
+impl std::fmt::Debug for Vectors {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Vectors({} rows)", self.rows())
+    }
+}
+
+fn block_number(key: &[u8]) -> Result<u32, VectorError> {
+    key.try_into().map(u32::from_be_bytes).map_err(|_| VectorError::Damaged("block key"))
+}
+
+/// A set of ordinals that answers in one look-up: a scan asks for every row.
+struct Members(Vec<u64>);
+
+impl Members {
+    fn new(ordinals: &RoaringBitmap) -> Self {
+        let mut words = vec![0; ordinals.max().map_or(0, |most| most as usize / 64 + 1)];
+        for ordinal in ordinals {
+            words[ordinal as usize / 64] |= 1_u64 << (ordinal % 64);
+        }
+        Self(words)
+    }
+
+    #[inline]
+    fn hold(&self, ordinal: u32) -> bool {
+        self.0.get(ordinal as usize / 64).is_some_and(|word| word & (1 << (ordinal % 64)) != 0)
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Place {
+    ordinal: u32,
+    passage: (u32, u32),
+    step: f32,
+}
+
+impl Place {
+    const NONE: Self = Self { ordinal: NOBODY, passage: (0, 0), step: 0.0 };
+
+    #[inline]
+    fn read(bytes: &[u8]) -> Self {
+        let at = |n: usize| {
+            bytes.get(n * 4..n * 4 + 4).and_then(|b| b.try_into().ok()).unwrap_or([0xff; 4])
+        };
+        Self {
+            ordinal: u32::from_le_bytes(at(0)),
+            passage: (u32::from_le_bytes(at(1)), u32::from_le_bytes(at(2))),
+            step: f32::from_le_bytes(at(3)),
+        }
+    }
+
+    fn write(self) -> [u8; PLACE_BYTES] {
+        let mut bytes = [0; PLACE_BYTES];
+        bytes[..4].copy_from_slice(&self.ordinal.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.passage.0.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.passage.1.to_le_bytes());
+        bytes[12..].copy_from_slice(&self.step.to_le_bytes());
+        bytes
+    }
+}
+
+/// The block that rows are added to.
+struct Block {
+    number: u32,
+    bytes: Vec<u8>,
+    places: Vec<u8>,
+}
+
+impl Block {
+    fn begin(row: u32) -> Self {
+        Self { number: row / BLOCK_ROWS as u32, bytes: Vec::new(), places: Vec::new() }
+    }
+
+    /// The block of row `next`, with what is in it.
+    fn load(index: &Vectors, rtxn: &RoTxn<'_, WithoutTls>, next: u32) -> Result<Self, VectorError> {
+        let mut block = Self::begin(next);
+        if !next.is_multiple_of(BLOCK_ROWS as u32) {
+            let key = block.number.to_be_bytes();
+            let bytes = index.tables.bytes.get(rtxn, &key)?;
+            let places = index.tables.places.get(rtxn, &key)?;
+            block.bytes.extend(bytes.ok_or(VectorError::Damaged("block"))?);
+            block.places.extend(places.ok_or(VectorError::Damaged("places"))?);
+        }
+        Ok(block)
+    }
+
+    fn is_full(&self) -> bool {
+        self.places.len() >= BLOCK_ROWS * PLACE_BYTES
+    }
+
+    fn push(&mut self, ordinal: Ordinal, passage: (u32, u32), bytes: &[i8], step: f32) {
+        self.bytes.extend(bytes.iter().map(|byte| byte.cast_unsigned()));
+        self.places.extend(Place { ordinal: ordinal.0, passage, step }.write());
+    }
+
+    fn store(&self, index: &Vectors, wtxn: &mut heed::RwTxn<'_>) -> Result<(), VectorError> {
+        if !self.places.is_empty() {
+            let key = self.number.to_be_bytes();
+            index.tables.bytes.put(wtxn, &key, &self.bytes)?;
+            index.tables.places.put(wtxn, &key, &self.places)?;
+        }
+        Ok(())
+    }
+}
+
+impl State {
+    fn load(tables: Tables, rtxn: &RoTxn<'_, WithoutTls>) -> Result<Self, VectorError> {
+        let Some(rows) = tables.meta.get(rtxn, b"rows")? else { return Ok(Self::default()) };
+        let rows = rows.try_into().map(u32::from_be_bytes);
+        let covered = tables.meta.get(rtxn, b"covered")?.unwrap_or_default();
+        Ok(Self {
+            rows: rows.map_err(|_| VectorError::Damaged("rows"))?,
+            covered: RoaringBitmap::deserialize_from(covered)
+                .map_err(|_| VectorError::Damaged("covered messages"))?,
+        })
+    }
+
+    fn store(&self, tables: Tables, wtxn: &mut heed::RwTxn<'_>) -> Result<(), VectorError> {
+        let mut covered = Vec::with_capacity(self.covered.serialized_size());
+        self.covered.serialize_into(&mut covered)?;
+        tables.meta.put(wtxn, b"rows", &self.rows.to_be_bytes())?;
+        Ok(tables.meta.put(wtxn, b"covered", &covered)?)
+    }
+}
+
+#[cfg(test)]
+mod vectors_test;

@@ -1,0 +1,95 @@
+//! Ranking rows of signed bytes against a query: approximate scores for all, so that only a few
+//! need their exact ones.
+
+/// A vector of length 1 as signed bytes, and what one step is worth.
+pub(super) fn quantise(vector: &[f32]) -> (Vec<i8>, f32) {
+    let most = vector.iter().fold(0.0_f32, |most, value| most.max(value.abs()));
+    if most <= 0.0 {
+        return (vec![0; vector.len()], 0.0);
+    }
+    let step = most / 127.0;
+    (vector.iter().map(|value| (value / step).round() as i8).collect(), step)
+}
+
+/// Sum of products; rows are far shorter than it takes to overflow.
+pub(super) fn dot_bytes(a: &[i8], b: &[u8]) -> i32 {
+    a.iter().zip(b).map(|(a, b)| i32::from(*a) * i32::from(b.cast_signed())).sum()
+}
+
+/// Sum of products.
+pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// The best rows seen, by approximate score; equal ones by row.
+pub(super) struct Best {
+    kept: Vec<(f32, u32)>,
+    limit: usize,
+    /// What a row must beat once enough are kept.
+    least: f32,
+}
+
+impl Best {
+    pub(super) fn new(limit: usize) -> Self {
+        Self { kept: Vec::with_capacity(limit * 2), limit, least: f32::NEG_INFINITY }
+    }
+
+    #[inline]
+    pub(super) fn offer(&mut self, score: f32, row: u32) {
+        if score < self.least {
+            return;
+        }
+        self.kept.push((score, row));
+        if self.kept.len() >= self.limit * 2 {
+            self.shrink();
+        }
+    }
+
+    fn shrink(&mut self) {
+        if self.kept.len() > self.limit {
+            self.kept
+                .select_nth_unstable_by(self.limit, |a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+            self.kept.truncate(self.limit);
+            let least = self.kept.iter().map(|(score, _)| *score);
+            self.least = least.fold(f32::INFINITY, f32::min);
+        }
+    }
+
+    /// Rows, in their own order.
+    pub(super) fn rows(mut self) -> Vec<u32> {
+        self.shrink();
+        let mut rows: Vec<u32> = self.kept.into_iter().map(|(_, row)| row).collect();
+        rows.sort_unstable();
+        rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_are_kept_whatever_their_order() {
+        let scores: Vec<f32> = (0..1_000_u32).map(|n| ((n * 7_919) % 1_009) as f32).collect();
+        let mut best = Best::new(10);
+        for (row, score) in scores.iter().enumerate() {
+            best.offer(*score, row as u32);
+        }
+        let mut wanted: Vec<u32> = (0..1_000).collect();
+        wanted.sort_by(|a, b| scores[*b as usize].total_cmp(&scores[*a as usize]));
+        wanted.truncate(10);
+        wanted.sort_unstable();
+        assert_eq!(best.rows(), wanted);
+    }
+
+    #[test]
+    fn bytes_are_near_what_they_stand_for() {
+        let a: Vec<f32> = (0..384).map(|n| ((n * 37 % 101) as f32 - 50.0) / 600.0).collect();
+        let b: Vec<f32> = (0..384).map(|n| ((n * 53 % 97) as f32 - 40.0) / 600.0).collect();
+        let ((qa, sa), (qb, sb)) = (quantise(&a), quantise(&b));
+        let qb: Vec<u8> = qb.iter().map(|byte| byte.cast_unsigned()).collect();
+        let near = dot_bytes(&qa, &qb) as f32 * sa * sb;
+        assert!((near - dot(&a, &b)).abs() < 0.01);
+        assert_eq!(quantise(&[0.0; 3]), (vec![0; 3], 0.0));
+    }
+}

@@ -1,0 +1,97 @@
+//! The index against a plain scan, and against closing, erasing and filters.
+
+use super::*;
+
+const DIMENSIONS: usize = 48;
+
+/// Vectors that lie in clusters, as those of texts do.
+fn vector(n: u32) -> Vec<f32> {
+    let mut state = u64::from(n).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % 2_001) as f32 / 1_000.0 - 1.0
+    };
+    let mut own: Vec<f32> = (0..DIMENSIONS).map(|_| next()).collect();
+    own[(n % 7) as usize] += 3.0;
+    let length = scan::dot(&own, &own).sqrt();
+    own.iter().map(|value| value / length).collect()
+}
+
+fn stored(numbers: &[u32]) -> Stored {
+    let vectors: Vec<Vec<f32>> = numbers.iter().map(|n| vector(*n)).collect();
+    let passages = (0..numbers.len() as u32).map(|at| (at * 10, at * 10 + 9)).collect();
+    Stored::new([0; 16], passages, &vectors)
+}
+
+/// Two passages a message.
+fn messages(range: std::ops::Range<u32>) -> Vec<(Ordinal, Stored)> {
+    range.map(|n| (Ordinal(n), stored(&[2 * n, 2 * n + 1]))).collect()
+}
+
+fn plainly(query: &[f32], among: impl Iterator<Item = u32>, limit: usize) -> Vec<u32> {
+    let half = |n: u32| stored::vector(stored(&[n]).vectors(DIMENSIONS).next().expect("one"));
+    let mut scored: Vec<(f32, u32)> = among
+        .map(|n| {
+            let both = [2 * n, 2 * n + 1].map(|n| scan::dot(query, &half(n)));
+            (both[0].max(both[1]), n)
+        })
+        .collect();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    scored.truncate(limit);
+    scored.into_iter().map(|(_, n)| n).collect()
+}
+
+fn found(index: &Vectors, query: &[f32], among: &RoaringBitmap, limit: usize) -> Vec<u32> {
+    let near = index.nearest(query, among, limit).expect("answers");
+    assert!(near.is_sorted_by(|a, b| a.cosine >= b.cosine));
+    near.into_iter().map(|near| near.ordinal.0).collect()
+}
+
+#[test]
+fn what_is_found_is_what_a_plain_scan_finds() {
+    let dir = tempfile::tempdir().expect("temp dir");
+    let index = Vectors::open(dir.path(), DIMENSIONS as u32).expect("opens");
+    for part in [0..1, 1..130, 130..700] {
+        index.add(&messages(part)).expect("added");
+    }
+    index.add(&messages(0..700)).expect("passed over");
+    assert_eq!((index.rows(), index.covered().len()), (1_400, 700));
+    let all: RoaringBitmap = (0..700).collect();
+    let some: RoaringBitmap = (0..700).filter(|n| n % 9 == 2).collect();
+    for n in 0..20 {
+        let query = vector(10_000 + n);
+        assert_eq!(found(&index, &query, &all, 10), plainly(&query, 0..700, 10), "{n}");
+        assert_eq!(found(&index, &query, &some, 10), plainly(&query, some.iter(), 10), "{n}");
+    }
+    assert!(found(&index, &vector(3), &RoaringBitmap::new(), 10).is_empty());
+    let nearest = index.nearest(&vector(801), &all, 1).expect("answers")[0];
+    assert_eq!((nearest.ordinal, nearest.passage), (Ordinal(400), (10, 19)));
+    assert_eq!(index.nearest(&[1.0], &all, 1).expect("answers"), [], "another space");
+}
+
+#[test]
+fn erased_messages_are_gone_and_the_rest_survives_a_reopening() {
+    let dir = tempfile::tempdir().expect("temp dir");
+    let all: RoaringBitmap = (0..600).collect();
+    let gone: RoaringBitmap = [3, 127, 128, 599].into_iter().collect();
+    {
+        let index = Vectors::open(dir.path(), DIMENSIONS as u32).expect("opens");
+        index.add(&messages(0..600)).expect("added");
+        index.add(&[(Ordinal(600), Stored::new([0; 16], Vec::new(), &[]))]).expect("added");
+        assert_eq!(index.held(&gone).expect("reads"), 4);
+        index.remove(&gone).expect("removed");
+        assert_eq!(index.held(&gone).expect("reads"), 0);
+        index.env.prepare_for_closing().wait();
+    }
+    let index = Vectors::open(dir.path(), DIMENSIONS as u32).expect("opens again");
+    assert_eq!(index.covered().len(), 597);
+    for n in gone.iter().flat_map(|n| [2 * n, 2 * n + 1]) {
+        let query = vector(n);
+        let left = (0..600).filter(|n| !gone.contains(*n));
+        assert_eq!(found(&index, &query, &all, 5), plainly(&query, left, 5));
+    }
+    index.add(&messages(3..4)).expect("added again");
+    assert_eq!(found(&index, &vector(6), &all, 1), [3]);
+}

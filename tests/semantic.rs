@@ -1,0 +1,204 @@
+//! Searches by meaning over the sample mail, through the library, with the static model: the whole
+//! way from passages to hits, erasure and lost indexes included.
+
+mod world;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use postrider::app::{EraseRequest, Error, ImportOptions, Postrider, Selection};
+use postrider::clock::ManualClock;
+use postrider::config::{Config, Embedding};
+use postrider::search::request::{Capability, Mode};
+use postrider::search::{SearchRequest, SearchResponse};
+use world::{SAMPLES_DISTINCT, SAMPLES_READ, World, letter, samples};
+
+const NOW_MS: i64 = 1_788_264_000_000;
+
+fn config(world: &World, embedding: Embedding) -> Config {
+    let time_zone = "Europe/London".into();
+    Config { data_dir: world.data_dir(), time_zone, embedding, ..Config::default() }
+}
+
+async fn open(world: &World) -> Postrider {
+    let config = config(world, Embedding::Static128);
+    Postrider::open_with_clock(config, ManualClock::at(NOW_MS)).await.expect("opens")
+}
+
+async fn with_samples(world: &World) -> Postrider {
+    let postrider = open(world).await;
+    let account =
+        postrider.import("main", &samples(), ImportOptions::default()).await.expect("imported");
+    assert_eq!(account.read, SAMPLES_READ);
+    postrider
+}
+
+fn request(q: &str, mode: Mode) -> SearchRequest {
+    SearchRequest { q: q.into(), mode, ..SearchRequest::default() }
+}
+
+async fn ask(postrider: &Postrider, q: &str, mode: Mode) -> SearchResponse {
+    postrider.search("main", &request(q, mode)).await.expect("answers")
+}
+
+fn indexes(world: &World) -> Vec<PathBuf> {
+    let mailbox = world.data_dir().join("mailboxes/00000001");
+    let entries = std::fs::read_dir(mailbox).expect("there").map(|e| e.expect("reads").path());
+    entries
+        .filter(|path| path.file_name().expect("a name").to_string_lossy().starts_with("vectors-"))
+        .collect()
+}
+
+/// A question that shares no word with the message that answers it.
+const PARAPHRASE: &str = "heating stopped working";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_meant_is_found_without_its_words() {
+    let world = World::new();
+    let postrider = with_samples(&world).await;
+    let before = ask(&postrider, PARAPHRASE, Mode::Hybrid).await;
+    assert_eq!(before.query.mode, Mode::Keyword, "no vectors yet");
+    let state = before.semantic.expect("told");
+    assert_eq!((state.capability, state.degraded), (Capability::Available, false));
+    assert!(state.coverage < 0.001);
+
+    let first = postrider.embed("main", Some(10), Arc::default()).await.expect("embeds");
+    assert_eq!(first.computed + first.empty, 10);
+    let rest = postrider.embed("main", None, Arc::default()).await.expect("embeds");
+    assert_eq!((rest.pending, rest.kept), (0, 0));
+    let again = postrider.embed("main", None, Arc::default()).await.expect("embeds");
+    assert_eq!((again.computed, again.kept, again.pending), (0, 0, 0), "nothing is asked twice");
+    let status = postrider.embed_status("main").await.expect("status");
+    assert_eq!(status.embedded, status.eligible);
+    assert!(status.passages >= first.computed + rest.computed);
+
+    let semantic = ask(&postrider, PARAPHRASE, Mode::Semantic).await;
+    assert_eq!(semantic.query.mode, Mode::Semantic);
+    assert!((semantic.semantic.expect("told").coverage - 1.0).abs() < 1e-9);
+    let best = &semantic.hits[0];
+    let told = format!("{:?} {}", best.subject, best.snippet).to_lowercase();
+    assert!(told.contains("boiler") || told.contains("cold"), "{told}");
+    assert!(best.why[0].starts_with("semantic:0."), "{:?}", best.why);
+    assert!(semantic.hits.is_sorted_by(|a, b| a.score >= b.score));
+
+    let hybrid = ask(&postrider, "boiler quote", Mode::Hybrid).await;
+    let words = ask(&postrider, "boiler quote", Mode::Keyword).await;
+    assert_eq!((hybrid.query.mode, words.query.mode), (Mode::Hybrid, Mode::Keyword));
+    assert!(hybrid.total > words.total && words.semantic.is_none());
+    let same = ask(&postrider, "boiler quote", Mode::Hybrid).await;
+    assert_eq!(hybrid, same, "the same view gives the same answer");
+    postrider.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn filters_hold_in_every_mode_and_wrong_requests_are_refused() {
+    let world = World::new();
+    let postrider = with_samples(&world).await;
+    postrider.embed("main", None, Arc::default()).await.expect("embeds");
+    let with = request("has:attachment", Mode::Keyword);
+    let with = SearchRequest { limit: 1_000, ..with };
+    let with = postrider.search("main", &with).await.expect("answers").hits;
+    assert!(with.len() > 3, "else this test shows nothing");
+    for mode in [Mode::Keyword, Mode::Semantic, Mode::Hybrid] {
+        let found = ask(&postrider, &format!("{PARAPHRASE} has:attachment"), mode).await;
+        for hit in &found.hits {
+            assert!(with.iter().any(|one| one.message_id == hit.message_id), "{mode:?}");
+        }
+        assert_eq!(found.hits.is_empty(), mode == Mode::Keyword, "{mode:?}");
+        let none = ask(&postrider, &format!("{PARAPHRASE} label:nosuchlabel"), mode).await;
+        assert!(none.hits.is_empty(), "{mode:?}");
+    }
+    for q in ["has:attachment", "", "-boiler"] {
+        let refused = postrider.search("main", &request(q, Mode::Semantic)).await;
+        assert!(matches!(refused, Err(Error::Invalid { path: "mode", .. })), "{q}: {refused:?}");
+        let words = ask(&postrider, q, Mode::Hybrid).await;
+        assert_eq!((words.query.mode, words.semantic), (Mode::Keyword, None), "{q}");
+    }
+    let odd = ask(&postrider, "qqqzzz", Mode::Semantic).await;
+    assert!(odd.hits.len() <= 10);
+    postrider.close().await;
+
+    let off = Postrider::open(config(&world, Embedding::Off)).await.expect("opens");
+    let hybrid = ask(&off, PARAPHRASE, Mode::Hybrid).await;
+    assert_eq!((hybrid.query.mode, hybrid.semantic), (Mode::Keyword, None));
+    let refused = off.search("main", &request(PARAPHRASE, Mode::Semantic)).await;
+    assert!(matches!(refused, Err(Error::Invalid { path: "mode", .. })), "{refused:?}");
+    let refused = off.embed("main", None, Arc::default()).await;
+    assert!(matches!(refused, Err(Error::Invalid { path: "embedding", .. })), "{refused:?}");
+    off.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn erased_messages_have_no_vectors_left() {
+    let world = World::new();
+    let postrider = with_samples(&world).await;
+    postrider.embed("main", None, Arc::default()).await.expect("embeds");
+    let before = ask(&postrider, PARAPHRASE, Mode::Semantic).await;
+    let gone = before.hits[0].message_id;
+    let select = Selection::Messages(vec![gone]);
+    let request = EraseRequest { select, remember: false, as_of_seq: None };
+    let receipt = postrider.erase("main", request).await.expect("erases");
+    let after = ask(&postrider, PARAPHRASE, Mode::Semantic).await;
+    assert!(after.hits.iter().all(|hit| hit.message_id != gone), "from the answer on");
+    let proven = postrider.purged(receipt.receipt_id).await.expect("purged");
+    assert_eq!(proven.probe.expect("probed").semantic_hits, 0);
+    assert_eq!(indexes(&world).len(), 1, "the old index is gone");
+    let status = postrider.embed_status("main").await.expect("status");
+    assert_eq!((status.eligible, status.embedded), (SAMPLES_DISTINCT - 1, SAMPLES_DISTINCT - 1));
+    let purged = ask(&postrider, PARAPHRASE, Mode::Semantic).await;
+    assert_eq!(purged.hits, after.hits, "the index that was filled anew says the same");
+    let again = postrider.embed("main", None, Arc::default()).await.expect("embeds");
+    assert_eq!((again.computed, again.kept), (0, 0));
+    postrider.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_or_damaged_index_is_filled_without_asking_the_model() {
+    let world = World::new();
+    let postrider = with_samples(&world).await;
+    postrider.embed("main", None, Arc::default()).await.expect("embeds");
+    let before = ask(&postrider, PARAPHRASE, Mode::Hybrid).await;
+    postrider.close().await;
+    for damage in [true, false] {
+        for index in indexes(&world) {
+            if damage {
+                std::fs::write(index.join("data.mdb"), b"garbage, and too short").expect("written");
+            } else {
+                std::fs::remove_dir_all(index).expect("removed");
+            }
+        }
+        let postrider = open(&world).await;
+        let lost = ask(&postrider, PARAPHRASE, Mode::Hybrid).await;
+        assert_eq!(lost.query.mode, Mode::Keyword, "it answers by words meanwhile");
+        let filled = postrider.embed("main", None, Arc::default()).await.expect("embeds");
+        assert_eq!((filled.computed, filled.pending), (0, 0));
+        assert!(filled.kept > 80, "{filled:?}");
+        let after = ask(&postrider, PARAPHRASE, Mode::Hybrid).await;
+        assert_eq!(after, before);
+        postrider.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_comes_in_is_embedded_by_itself() {
+    let world = World::new();
+    let postrider = open(&world).await;
+    postrider.ensure_identity("main").await.expect("made");
+    postrider.embed_in_background();
+    let raw = String::from_utf8(letter("a lost cat")).expect("text");
+    let raw = raw.replace("The text of", "Our kitten ran away last night:").into_bytes();
+    let paths = [world.file("cat.eml", &raw)];
+    postrider.import("main", &paths, ImportOptions::default()).await.expect("imported");
+    // Nothing tells when it has happened; it looks every two seconds.
+    let mut embedded = 0;
+    for _ in 0..600 {
+        embedded = postrider.embed_status("main").await.expect("status").embedded;
+        if embedded == 1 {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    assert_eq!(embedded, 1);
+    assert_eq!(ask(&postrider, "missing pet", Mode::Semantic).await.hits.len(), 1);
+    postrider.close().await;
+}
