@@ -7,6 +7,7 @@ mod command_query;
 mod corpus;
 mod fts5;
 mod http_query;
+mod judged;
 mod latency;
 mod lifecycle;
 mod maildir;
@@ -18,6 +19,7 @@ mod results;
 mod tantivy_loop;
 mod timed;
 mod tokenizers;
+mod vectors;
 
 use std::error::Error;
 use std::path::Path;
@@ -45,6 +47,8 @@ postrider-bench [--step NAME] COMMAND
   search-during-rebuild DATA_DIR the queries alone, and while the mailbox is rebuilt
   many DATA_DIR N EACH           make N mailboxes of EACH synthetic messages
   cold DATA_DIR N                open a directory of many mailboxes; the first search in N of them
+  vectors SOURCE SCRATCH N       an index of N passages of a source beside a plain scan
+  judged SET SCRATCH MODEL       questions of a set in the layout of BEIR, in every mode
   http-query SERVER [MAILBOX]    the queries over one connection; SERVER is the data directory of
                                  a running server, or HOST:PORT with POSTRIDER_TOKEN set
   command-query COLUMN RUNS PROGRAM ARGUMENT...
@@ -98,6 +102,12 @@ fn run() -> Fallible<()> {
             lifecycle::many(Path::new(dir), count.parse()?, each.parse()?)?
         }
         ("cold", [dir, count]) => lifecycle::cold(Path::new(dir), count.parse()?)?,
+        ("vectors", [source, scratch, count]) => {
+            vectors::run(Path::new(source), Path::new(scratch), count.parse()?)?
+        }
+        ("judged", [set, scratch, model]) => {
+            judged::run(Path::new(set), Path::new(scratch), model)?
+        }
         ("http-query", [server]) => http_query::run(server, MAILBOX_DEFAULT)?,
         ("http-query", [server, mailbox]) => http_query::run(server, mailbox)?,
         ("command-query", [column, runs, program, arguments @ ..]) => {
