@@ -5,9 +5,12 @@ mod world;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use postrider::app::{EraseRequest, Error, ImportOptions, Postrider, Selection};
-use postrider::clock::ManualClock;
+use postrider::app::{
+    EmbedProgress, EraseRequest, Error, ImportOptions, Postrider, Selection, search_closed,
+};
+use postrider::clock::{ManualClock, SharedClock, SystemClock};
 use postrider::config::{Config, Embedding};
 use postrider::search::request::{Capability, Mode};
 use postrider::search::{SearchRequest, SearchResponse};
@@ -45,6 +48,7 @@ fn indexes(world: &World) -> Vec<PathBuf> {
     let mailbox = world.data_dir().join("mailboxes/00000001");
     let entries = std::fs::read_dir(mailbox).expect("there").map(|e| e.expect("reads").path());
     entries
+        .filter(|path| path.is_dir())
         .filter(|path| path.file_name().expect("a name").to_string_lossy().starts_with("vectors-"))
         .collect()
 }
@@ -159,14 +163,33 @@ async fn a_lost_or_damaged_index_is_filled_without_asking_the_model() {
     postrider.embed("main", None, Arc::default()).await.expect("embeds");
     let before = ask(&postrider, PARAPHRASE, Mode::Hybrid).await;
     postrider.close().await;
-    for damage in [true, false] {
+    let cut = |data: Vec<u8>| data[..data.len() / 3].to_vec();
+    let flipped = |mut data: Vec<u8>| {
+        data.iter_mut().skip(8_192).step_by(37).for_each(|byte| *byte ^= 0xff);
+        data
+    };
+    type Damage<'d> = Option<&'d dyn Fn(Vec<u8>) -> Vec<u8>>;
+    let damages: [Damage<'_>; 4] =
+        [Some(&|_| b"garbage".to_vec()), Some(&cut), Some(&flipped), None];
+    for damage in damages {
         for index in indexes(&world) {
-            if damage {
-                std::fs::write(index.join("data.mdb"), b"garbage, and too short").expect("written");
-            } else {
-                std::fs::remove_dir_all(index).expect("removed");
+            let data = index.join("data.mdb");
+            match damage {
+                Some(damage) => {
+                    let damaged = damage(std::fs::read(&data).expect("reads"));
+                    std::fs::write(data, damaged).expect("written");
+                }
+                None => std::fs::remove_dir_all(index).expect("removed"),
             }
         }
+        let closed = search_closed(
+            &config(&world, Embedding::Static128),
+            &(Arc::new(SystemClock) as SharedClock),
+            "main",
+            &request(PARAPHRASE, Mode::Hybrid),
+        );
+        let closed = closed.expect("it was closed well").expect("answers");
+        assert_eq!(closed.query.mode, Mode::Keyword, "a damaged index is not read");
         let postrider = open(&world).await;
         let lost = ask(&postrider, PARAPHRASE, Mode::Hybrid).await;
         assert_eq!(lost.query.mode, Mode::Keyword, "it answers by words meanwhile");
@@ -177,6 +200,44 @@ async fn a_lost_or_damaged_index_is_filled_without_asking_the_model() {
         assert_eq!(after, before);
         postrider.close().await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_erasure_reaches_the_vectors_of_every_model() {
+    let world = World::new();
+    let postrider = with_samples(&world).await;
+    postrider.embed("main", None, Arc::default()).await.expect("embeds");
+    postrider.close().await;
+    assert_eq!(indexes(&world).len(), 1);
+    let off = Postrider::open(config(&world, Embedding::Off)).await.expect("opens");
+    let select = Selection::Query("boiler".into());
+    let request = EraseRequest { select, remember: false, as_of_seq: None };
+    let receipt = off.erase("main", request).await.expect("erases");
+    let proven = off.purged(receipt.receipt_id).await.expect("purged");
+    assert!(proven.messages_deleted > 3);
+    assert_eq!(indexes(&world), Vec::<PathBuf>::new(), "nobody would take them out later");
+    off.close().await;
+    let postrider = open(&world).await;
+    let filled = postrider.embed("main", None, Arc::default()).await.expect("embeds");
+    assert_eq!((filled.computed, filled.pending), (0, 0));
+    let status = postrider.embed_status("main").await.expect("status");
+    assert_eq!(status.embedded, SAMPLES_DISTINCT - proven.messages_deleted);
+    postrider.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_embedding_stops_when_it_is_asked_to() {
+    let world = World::new();
+    let postrider = with_samples(&world).await;
+    let progress = Arc::<EmbedProgress>::default();
+    progress.stop.store(true, Ordering::Relaxed);
+    let stopped = postrider.embed("main", None, Arc::clone(&progress)).await.expect("embeds");
+    assert!(stopped.pending > 0, "one batch and no more: {stopped:?}");
+    let refused = postrider.embed("main", Some(0), Arc::default()).await;
+    assert!(matches!(refused, Err(Error::Invalid { path: "limit", .. })), "{refused:?}");
+    let semantic = ask(&postrider, PARAPHRASE, Mode::Semantic).await;
+    assert!(semantic.notes[0].contains("% of the messages have vectors"), "{:?}", semantic.notes);
+    postrider.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -66,6 +66,10 @@ impl Postrider {
         progress: Arc<EmbedProgress>,
     ) -> Result<Embedded, Error> {
         let identity = self.identity(mailbox)?;
+        if limit == Some(0) {
+            return Err(Error::Invalid { path: "limit", message: "must be at least 1".into() });
+        }
+        self.inner.semantic.watch(&progress);
         let _at_work = self.inner.purges.at_work().await;
         let mut outcome = Embedded { mailbox: identity.name.clone(), ..Embedded::default() };
         let mut left = limit.unwrap_or(u64::MAX);

@@ -222,12 +222,17 @@ impl Postrider {
     /// of them is, or after ten seconds at the latest this returns and leaves them to it.
     pub async fn close(self) {
         let inner = self.inner;
+        inner.semantic.stop();
         inner.purges.settle().await;
         inner.running.clone().stop().await;
         let closed = inner.log_closed.lock().unwrap_or_else(PoisonError::into_inner).take();
         let truth = inner.truth();
         let lock = inner.lock.try_clone();
-        let noted = blocking(move || offline::remember(&inner)).await;
+        let noted = blocking(move || {
+            inner.semantic.close();
+            offline::remember(&inner)
+        });
+        let noted = noted.await;
         let noted = matches!(noted, Ok(Ok(())));
         if !noted {
             tracing::warn!("the next one-shot search will open the whole directory");

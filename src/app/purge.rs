@@ -143,12 +143,15 @@ impl Postrider {
             self.inner.running.remove(mailbox).await?;
             Purged { text_documents: 0, directories: 1 }
         };
-        if living {
-            let gone = pending.iter().fold(RoaringBitmap::new(), |all, r| all | &r.ordinals);
-            self.purge_vectors(&self.identity(&name)?, gone).await?;
+        let gone = pending.iter().fold(RoaringBitmap::new(), |all, r| all | &r.ordinals);
+        let vectors_left = if living {
+            self.purge_vectors(&self.identity(&name)?, gone).await?
         } else {
             self.inner.semantic.forget(mailbox);
-        }
+            let log = Arc::clone(&self.inner.log);
+            blocking(move || log.drop_embeddings(&log.spaces()?, mailbox, &gone)).await??;
+            0
+        };
         let (log, receipts) = (Arc::clone(&self.inner.log), pending.clone());
         blocking(move || {
             for receipt in &receipts {
@@ -161,7 +164,9 @@ impl Postrider {
         .await??;
         let ids: HashSet<ReceiptId> = pending.iter().map(|r| r.id).collect();
         let probes = self.prove(living.then_some(name.as_str()), mailbox, &pending).await?;
-        for (receipt, probe) in pending.into_iter().zip(probes) {
+        for (receipt, mut probe) in pending.into_iter().zip(probes) {
+            // Of all erasures of this purge together.
+            probe.semantic_hits = vectors_left;
             if !probe.is_clean()
                 && self.pending(mailbox).await?.iter().any(|r| !ids.contains(&r.id))
             {

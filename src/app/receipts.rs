@@ -34,8 +34,6 @@ pub struct ReceiptOut {
     pub raw_bytes_deleted: u64,
     /// Documents that left the text index in that purge, those of other erasures included.
     pub text_documents_deleted: u64,
-    /// Vectors of their chunks.
-    pub vectors_deleted: u64,
     /// Whether the messages are refused when they are imported again.
     pub remembered: bool,
     /// What holds kept.
@@ -59,7 +57,6 @@ impl From<&Receipt> for ReceiptOut {
             attachments_deleted: receipt.attachments,
             raw_bytes_deleted: receipt.raw_bytes,
             text_documents_deleted: purge.map_or(0, |p| p.text_documents),
-            vectors_deleted: 0,
             remembered: receipt.remembered,
             held: receipt.held.clone(),
             probe: purge.map(|p| p.probe.clone()),

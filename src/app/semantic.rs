@@ -5,11 +5,13 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use roaring::RoaringBitmap;
 use serde::{Deserialize, Serialize};
 
+use super::embedding::EmbedProgress;
 use super::{Error, Postrider, blocking};
 use crate::config::Embedding;
 use crate::embed::{Builtin, Model};
@@ -17,7 +19,7 @@ use crate::events::registry::Identity;
 use crate::events::{Log, SpaceName};
 use crate::ids::{MailboxNo, Ordinal};
 use crate::projections::ProjectionError;
-use crate::projections::vectors::{Stored, VectorError, Vectors};
+use crate::projections::vectors::{Stored, VectorError, Vectors, mark_path};
 use crate::search::semantic::{Meaning, eligible};
 
 /// Indexes kept open.
@@ -28,6 +30,8 @@ const OPEN_MAX: usize = 64;
 pub(super) struct Semantic {
     setting: Embedding,
     open: Mutex<HashMap<MailboxNo, Arc<Vectors>>>,
+    /// Embeddings at work.
+    running: Mutex<Vec<Weak<EmbedProgress>>>,
 }
 
 /// How the vectors of a mailbox stand.
@@ -49,7 +53,7 @@ pub struct EmbedStatus {
 
 impl Semantic {
     pub(super) fn new(setting: Embedding) -> Self {
-        Self { setting, open: Mutex::default() }
+        Self { setting, open: Mutex::default(), running: Mutex::default() }
     }
 
     /// The model; `None` when it is turned off.
@@ -83,8 +87,11 @@ impl Semantic {
             return Ok(Arc::clone(known));
         }
         if open.len() >= OPEN_MAX {
-            // Those that nobody uses are closed as they go.
-            open.retain(|_, index| Arc::strong_count(index) > 1);
+            let idle = |(mailbox, index): (&MailboxNo, &Arc<Vectors>)| {
+                (Arc::strong_count(index) == 1).then_some(*mailbox)
+            };
+            let idle: Vec<MailboxNo> = open.iter().filter_map(idle).collect();
+            idle.iter().filter_map(|mailbox| open.remove(mailbox)).for_each(close);
         }
         let space = Space::of(model);
         let opened = match space.current(dir) {
@@ -105,6 +112,34 @@ impl Semantic {
     /// Lets go of an index.
     pub(super) fn forget(&self, mailbox: MailboxNo) {
         self.indexes().remove(&mailbox);
+    }
+
+    /// Makes an embedding end when the directory is closed.
+    pub(super) fn watch(&self, progress: &Arc<EmbedProgress>) {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.retain(|known| known.strong_count() > 0);
+        running.push(Arc::downgrade(progress));
+    }
+
+    /// Asks every embedding to end after the batch at hand.
+    pub(super) fn stop(&self) {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        for progress in running.drain(..).filter_map(|progress| progress.upgrade()) {
+            progress.stop.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Closes every index.
+    pub(super) fn close(&self) {
+        self.indexes().drain().for_each(|(_, index)| close(index));
+    }
+}
+
+/// Closes an index that nobody uses; another is filled anew at its next opening.
+fn close(index: Arc<Vectors>) {
+    let closed = Arc::try_unwrap(index).map(Vectors::close);
+    if let Ok(Err(error)) = closed {
+        tracing::warn!("closing vectors: {error}");
     }
 }
 
@@ -166,11 +201,35 @@ impl Space {
         let path = dir.join(format!("{}{next:06}", self.prefix));
         let index = Vectors::open(&path, self.dimensions).map_err(failed)?;
         for number in numbers {
-            let old = dir.join(format!("{}{number:06}", self.prefix));
-            std::fs::remove_dir_all(&old).map_err(|source| Error::Io { path: old, source })?;
+            remove(&dir.join(format!("{}{number:06}", self.prefix)))?;
         }
         Ok(index)
     }
+}
+
+/// Removes an index and its mark.
+fn remove(index: &Path) -> Result<(), Error> {
+    let io = |source| Error::Io { path: index.to_owned(), source };
+    std::fs::remove_dir_all(index).map_err(io)?;
+    match std::fs::remove_file(mark_path(index)) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(io(error)),
+        _ => Ok(()),
+    }
+}
+
+/// Removes the indexes of every other space than `kept`: they are filled again when their model
+/// is chosen again.
+fn remove_others(dir: &Path, kept: Option<&Space>) -> Result<(), Error> {
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let other = name.starts_with("vectors-")
+            && !kept.is_some_and(|space| name.starts_with(&space.prefix));
+        if other && entry.path().is_dir() {
+            remove(&entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn failed(error: VectorError) -> Error {
@@ -232,34 +291,43 @@ impl Postrider {
     }
 
     /// Takes erased messages out of the vectors: an index without a trace of them takes the place
-    /// of the old one. Called by the purge, which holds the mailbox's place.
+    /// of the old one, those of other models go. Tells how many of the messages it still holds.
+    /// Called by the purge, which holds the mailbox's place.
     pub(super) async fn purge_vectors(
         &self,
         identity: &Identity,
         gone: RoaringBitmap,
-    ) -> Result<(), Error> {
+    ) -> Result<u64, Error> {
         let (inner, dir) = (Arc::clone(&self.inner), self.dir_of(identity));
         let mailbox = identity.mailbox;
         blocking(move || {
             let spaces = inner.log.spaces()?;
             inner.log.drop_embeddings(&spaces, mailbox, &gone)?;
-            let Some(model) = inner.semantic.model() else { return Ok(()) };
+            if !Space::any(&dir) {
+                return Ok(0);
+            }
+            let Some(model) = inner.semantic.model() else {
+                remove_others(&dir, None)?;
+                return Ok(0);
+            };
             let model = model?;
             let space = Space::of(&model);
+            remove_others(&dir, Some(&space))?;
             if space.current(&dir).is_none() {
-                return Ok(());
+                return Ok(0);
             }
             let old = inner.semantic.index(mailbox, &dir, &model)?;
             let kept = old.covered() - &gone;
             if kept.len() == old.covered().len() {
-                return Ok(());
+                return old.held(&gone).map_err(failed);
             }
             // What readers of the old one still hold shows nothing that the catalog does not.
             old.remove(&gone).map_err(failed)?;
             let fresh = space.begin(&dir)?;
             refill(&inner.log, &space, mailbox, &kept, &fresh)?;
+            let left = fresh.held(&gone).map_err(failed)?;
             inner.semantic.indexes().insert(mailbox, Arc::new(fresh));
-            Ok(())
+            Ok(left)
         })
         .await?
     }

@@ -204,7 +204,7 @@ pub(super) enum EmbedWhat {
         #[arg(long, value_name = "NAME")]
         mailbox: Option<String>,
         /// Messages at most [default: all]
-        #[arg(long, value_name = "N")]
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
         limit: Option<u64>,
     },
     /// Tell how many messages have vectors

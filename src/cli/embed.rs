@@ -7,7 +7,7 @@ use indicatif::HumanBytes;
 
 use crate::app::{EmbedProgress, EmbedStatus, Embedded};
 use crate::config::Config;
-use crate::http::wire::JobProgress;
+use crate::http::wire::{JobProgress, path_segment};
 use crate::http::wire_lifecycle::{EmbedReport, EmbedRequest, EmbedStatuses};
 use crate::http::{embed_mailboxes, embed_statuses};
 
@@ -26,15 +26,18 @@ pub(super) async fn run(config: Config, args: Embed, out: Output) -> Result<Exit
     let done = match args.what {
         EmbedWhat::Run { mailbox, limit } => {
             let report = embed(&access, EmbedRequest { mailbox, limit }).await;
-            report.and_then(|report| tell_report(&report, out))
+            report.and_then(|report| {
+                tell_report(&report, out)?;
+                Ok(if report.interrupted { Exit::Interrupted } else { Exit::Fine })
+            })
         }
         EmbedWhat::Status { mailbox } => {
             let statuses = statuses(&access, mailbox).await;
-            statuses.and_then(|statuses| tell_statuses(&statuses, out))
+            statuses.and_then(|statuses| tell_statuses(&statuses, out)).map(|()| Exit::Fine)
         }
     };
     access.close().await;
-    done.map(|()| Exit::Fine)
+    done
 }
 
 /// Computes missing vectors by whoever holds the directory.
@@ -61,8 +64,8 @@ async fn statuses(access: &Access, mailbox: Option<String>) -> Result<EmbedStatu
     match access {
         Access::Here(postrider) => Ok(embed_statuses(postrider, mailbox.as_deref()).await?),
         Access::Server(client) => {
-            let request = EmbedRequest { mailbox, limit: None };
-            client.post("/v1/admin/embed/status", &request).await
+            let asked = mailbox.map(|name| format!("?mailbox={}", path_segment(&name)));
+            client.get(&format!("/v1/admin/embed{}", asked.unwrap_or_default())).await
         }
     }
 }
@@ -70,6 +73,9 @@ async fn statuses(access: &Access, mailbox: Option<String>) -> Result<EmbedStatu
 fn tell_report(report: &EmbedReport, out: Output) -> Result<(), Failure> {
     if out.json {
         return out.value(report);
+    }
+    if report.mailboxes.is_empty() && !report.interrupted {
+        return out.text("no mailbox\n");
     }
     for Embedded { mailbox, computed, kept, empty, pending } in &report.mailboxes {
         out.text(&format!(
@@ -84,6 +90,9 @@ fn tell_report(report: &EmbedReport, out: Output) -> Result<(), Failure> {
 fn tell_statuses(statuses: &EmbedStatuses, out: Output) -> Result<(), Failure> {
     if out.json {
         return out.value(statuses);
+    }
+    if statuses.mailboxes.is_empty() {
+        return out.text("no mailbox\n");
     }
     for EmbedStatus { mailbox, model, eligible, embedded, passages, index_bytes } in
         &statuses.mailboxes

@@ -4,10 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::app::{Account, ImportFailure, ImportOptions, ImportProgress, Postrider};
+use crate::app::{Account, Error, ImportFailure, ImportOptions, ImportProgress, Postrider};
 use crate::config::{Config, Embedding};
 use crate::http::wire::{ImportRequest, JobProgress, JobStarted};
 use crate::http::wire_lifecycle::EmbedRequest;
+use crate::query::leaves::semantic_text;
+use crate::query::{ParseOptions, parse};
 use crate::search::SearchRequest;
 
 use super::access::Access;
@@ -29,7 +31,15 @@ pub(super) async fn run(config: Config, args: Import, out: Output) -> Result<Exi
         .map(std::path::absolute)
         .collect::<Result<Vec<PathBuf>, _>>()
         .map_err(|e| Failure::caller(format!("a path cannot be made absolute: {e}"), ""))?;
-    let embeds = config.embedding != Embedding::Off;
+    let embeds = match &args.search {
+        Some(query) => {
+            // What cannot be understood is refused before anything is done.
+            let parsed = parse(query, &ParseOptions::default())
+                .map_err(|error| Failure::from(Error::Query(error)).about(query))?;
+            config.embedding != Embedding::Off && !semantic_text(&parsed).is_empty()
+        }
+        None => false,
+    };
     let access = Access::find_or_make(config).await?;
     let then = args.search.as_ref().map(|q| (args.of.mailbox.clone(), search::request(q, out)));
     let done = match &access {
@@ -52,7 +62,10 @@ pub(super) async fn run(config: Config, args: Import, out: Output) -> Result<Exi
         (Ok(account), Some((mailbox, _))) if embeds => {
             let request =
                 EmbedRequest { mailbox: Some(mailbox.clone()), limit: Some(EMBEDDED_FIRST_MAX) };
-            embed::embed(&access, request).await.map(|_| account)
+            embed::embed(&access, request).await.map(|report| Account {
+                interrupted: account.interrupted || report.interrupted,
+                ..account
+            })
         }
         (done, _) => done,
     };

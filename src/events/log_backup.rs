@@ -59,6 +59,7 @@ impl Log {
                 &mut copied.bytes,
             )?;
         }
+        self.copy_embeddings(&target)?;
         let mut batch = target.db.batch().durability(Some(PersistMode::SyncAll));
         let mut gone: Vec<Vec<u8>> = Vec::new();
         for guard in target.registry.iter() {
@@ -89,6 +90,25 @@ impl Log {
         }
         target.settle()?;
         Ok(copied)
+    }
+
+    /// Copies vectors that the target does not hold: they can be computed again, at a price.
+    fn copy_embeddings(&self, target: &Self) -> Result<(), LogError> {
+        let mut batch = target.db.batch();
+        let mut size = 0;
+        for guard in self.db.snapshot().iter(&self.embeddings) {
+            let (key, value) = guard.into_inner()?;
+            if target.embeddings.contains_key(&key)? {
+                continue;
+            }
+            size += key.len() + value.len();
+            batch.insert(&target.embeddings, key, value);
+            if size >= BATCH_BYTES {
+                batch.commit()?;
+                (batch, size) = (target.db.batch(), 0);
+            }
+        }
+        Ok(batch.commit()?)
     }
 
     /// Whether `target` is an earlier copy: its last event is ours at that position.

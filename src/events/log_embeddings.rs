@@ -129,6 +129,8 @@ impl Log {
 mod tests {
     use super::*;
     use crate::compress::{self, Effort};
+    use crate::events::Event;
+    use crate::events::event::MailboxConfigured;
     use crate::events::log::{LogOptions, SealedAppend};
     use crate::events::registry::Identity;
     use crate::ids::{IdentityId, TenantId};
@@ -146,14 +148,15 @@ mod tests {
             created_ms: 1,
         })
         .expect("stored");
-        let sealer = log.sealer(mailbox).expect("sealer");
+        let mut sealer = log.sealer(mailbox).expect("sealer");
         let mut append = SealedAppend::default();
         for n in 0..3 {
             let packed = compress::compress(b"raw", Effort::Little).expect("small");
             sealer.content(&mut append, Ordinal(n), &packed).expect("sealed");
         }
-        // Content alone is no event; the registry record makes the append one.
-        append.records.push((b"x".to_vec(), Vec::new()));
+        // Content alone is not appended.
+        let event = Event::MailboxConfigured(MailboxConfigured { own_addresses: Vec::new() });
+        sealer.event(&mut append, 10, &event).expect("sealed");
         log.append(&[append]).expect("durable");
         let (one, other) = ([1; 8], [255; 8]);
         let values = [(Ordinal(0), b"zero".to_vec()), (Ordinal(2), b"two".to_vec())];
@@ -165,6 +168,16 @@ mod tests {
         assert_eq!(log.embedded(one, mailbox).expect("reads"), RoaringBitmap::from([0, 2]));
         assert_eq!(log.embedded(one, MailboxNo(2)).expect("reads"), RoaringBitmap::new());
         assert_eq!(log.spaces().expect("reads"), [one, other]);
+        let copied = tempfile::tempdir().expect("temp dir");
+        for _ in 0..2 {
+            log.copy_to(copied.path()).expect("copied");
+        }
+        let copied = Log::open(copied.path(), LogOptions::default()).expect("opens");
+        assert_eq!(
+            copied.embedding(one, mailbox, Ordinal(2)).expect("reads"),
+            Some(b"two".to_vec())
+        );
+        assert_eq!(copied.spaces().expect("reads"), [one, other]);
         let gone = RoaringBitmap::from([0]);
         log.keys.lose(mailbox, &gone).expect("lost");
         assert_eq!(log.embedding(one, mailbox, Ordinal(0)).expect("reads"), None);

@@ -1,15 +1,16 @@
 //! Vectors of mailboxes: how they stand, and computing those that are missing.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use axum::extract::{Request, State};
+use axum::extract::{Query, Request, State};
 use axum::http::StatusCode;
 use axum::response::Json;
 
 use super::body::{self, ADMIN_JSON_BYTES_MAX};
 use super::refusal::Refusal;
 use super::routes::Shared;
-use super::wire::JobStarted;
+use super::wire::{ErrorBody, JobStarted};
 use super::wire_lifecycle::{EmbedReport, EmbedRequest, EmbedStatuses};
 use crate::app::{EmbedProgress, Error, Postrider};
 
@@ -24,9 +25,12 @@ pub async fn embed_mailboxes(
 ) -> Result<EmbedReport, Error> {
     let mut mailboxes = Vec::new();
     for name in names(postrider, request.mailbox.as_deref())? {
+        if progress.stop.load(Ordering::Relaxed) {
+            break;
+        }
         mailboxes.push(postrider.embed(&name, request.limit, Arc::clone(progress)).await?);
     }
-    Ok(EmbedReport { mailboxes })
+    Ok(EmbedReport { mailboxes, interrupted: progress.stop.load(Ordering::Relaxed) })
 }
 
 /// How the vectors of one mailbox stand, or of all.
@@ -62,21 +66,31 @@ pub(super) async fn embed(
     if let Some(mailbox) = &asked.mailbox {
         shared.postrider.identity(mailbox)?;
     }
+    if asked.limit == Some(0) {
+        return Err(Refusal::invalid("limit", "must be at least 1"));
+    }
     let postrider = shared.postrider.clone();
     let progress = Arc::<EmbedProgress>::default();
-    let watched = Arc::clone(&progress.counts);
-    let job = shared.jobs.maintain(watched, async move {
+    let watched = Arc::clone(&progress);
+    let job = shared.jobs.embed(watched, async move {
         let report = embed_mailboxes(&postrider, &asked, &progress).await?;
         serde_json::to_value(report).map_err(|_| Error::Gone)
     })?;
     Ok((StatusCode::ACCEPTED, Json(JobStarted { job_id: job.id().to_owned() })))
 }
 
-/// `POST /v1/admin/embed/status`.
+/// `GET /v1/admin/embed?mailbox=`.
 pub(super) async fn status(
     State(shared): State<Shared>,
-    request: Request,
+    Query(parameters): Query<Vec<(String, String)>>,
 ) -> Result<Json<EmbedStatuses>, Refusal> {
-    let asked: EmbedRequest = body::json(request, ADMIN_JSON_BYTES_MAX).await?;
-    Ok(Json(embed_statuses(&shared.postrider, asked.mailbox.as_deref()).await?))
+    let mailbox = match parameters.as_slice() {
+        [] => None,
+        [(name, value)] if name == "mailbox" => Some(value.as_str()),
+        _ => {
+            let errors = [("mailbox".to_owned(), "is the only parameter, once".to_owned())];
+            return Err(ErrorBody::invalid(&errors).into());
+        }
+    };
+    Ok(Json(embed_statuses(&shared.postrider, mailbox).await?))
 }

@@ -17,7 +17,8 @@ use super::rebuild::{RebuildWatch, rebuild_mailboxes};
 use super::refusal::Refusal;
 use super::wire::{ErrorBody, JobProgress, JobState, JobView, RebuildRequest};
 use crate::app::{
-    Account, Error, ImportOptions, ImportProgress, Postrider, Rebuilt, VerifyProgress,
+    Account, EmbedProgress, Error, ImportOptions, ImportProgress, Postrider, Rebuilt,
+    VerifyProgress,
 };
 use crate::clock::SharedClock;
 
@@ -44,6 +45,7 @@ enum Work {
     Import(Arc<ImportProgress>),
     Rebuild(Arc<RebuildWatch>),
     Maintenance(Arc<VerifyProgress>),
+    Embedding(Arc<EmbedProgress>),
 }
 
 enum End {
@@ -95,6 +97,17 @@ impl Jobs {
         work: impl Future<Output = Result<Value, Error>> + Send + 'static,
     ) -> Result<Arc<Job>, Refusal> {
         let job = self.add(Work::Maintenance(progress))?;
+        job.run(async move { work.await.map(End::Maintained) });
+        Ok(job)
+    }
+
+    /// Starts an embedding, whose outcome is JSON too.
+    pub(super) fn embed(
+        &self,
+        progress: Arc<EmbedProgress>,
+        work: impl Future<Output = Result<Value, Error>> + Send + 'static,
+    ) -> Result<Arc<Job>, Refusal> {
+        let job = self.add(Work::Embedding(progress))?;
         job.run(async move { work.await.map(End::Maintained) });
         Ok(job)
     }
@@ -165,6 +178,7 @@ impl Job {
         match &self.work {
             Work::Import(progress) => progress.stop.store(true, Relaxed),
             Work::Rebuild(watch) => watch.cancel(),
+            Work::Embedding(progress) => progress.stop.store(true, Relaxed),
             // Nothing is half done when it is ended by the end of the process.
             Work::Maintenance(_) => {}
         }
@@ -173,7 +187,7 @@ impl Job {
     /// Holds it up, or lets it go on; whether it can.
     pub(super) fn pause(&self, pause: bool) -> bool {
         match &self.work {
-            Work::Import(_) | Work::Maintenance(_) => false,
+            Work::Import(_) | Work::Maintenance(_) | Work::Embedding(_) => false,
             Work::Rebuild(watch) => {
                 watch.pause(pause);
                 true
@@ -194,10 +208,8 @@ impl Job {
                 messages: progress.messages.load(Relaxed),
             },
             Work::Rebuild(watch) => watch.look(),
-            Work::Maintenance(progress) => JobProgress::Maintenance {
-                done: progress.done.load(Relaxed),
-                total: progress.total.load(Relaxed),
-            },
+            Work::Maintenance(progress) => steps(progress),
+            Work::Embedding(progress) => steps(&progress.counts),
         };
         let fraction = progress.fraction();
         let elapsed = self.started.elapsed().as_secs_f64();
@@ -234,5 +246,12 @@ impl Job {
             }
         }
         view
+    }
+}
+
+fn steps(progress: &VerifyProgress) -> JobProgress {
+    JobProgress::Maintenance {
+        done: progress.done.load(Relaxed),
+        total: progress.total.load(Relaxed),
     }
 }

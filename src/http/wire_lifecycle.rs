@@ -162,7 +162,7 @@ pub struct VerifyRequest {
     pub repair: bool,
 }
 
-/// Body of `POST /v1/admin/embed` and `…/embed/status`.
+/// Body of `POST /v1/admin/embed`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct EmbedRequest {
@@ -177,6 +177,8 @@ pub struct EmbedRequest {
 pub struct EmbedReport {
     /// Mailboxes in order of their names.
     pub mailboxes: Vec<Embedded>,
+    /// It was stopped before the end; what is done stays done.
+    pub interrupted: bool,
 }
 
 /// How vectors stand.

@@ -73,12 +73,22 @@ pub fn search(
         Mode::Hybrid => asked.by_both(view, &plan)?,
     };
     let hits = hydrate(view, owner, request, &plan, found.ranked)?;
+    let mut notes = plan.notes;
+    if let (Mode::Semantic, Some(state)) = (request.mode, &found.semantic)
+        && state.coverage < 0.9995
+    {
+        let percent = (state.coverage * 1_000.0).round() / 10.0;
+        notes.push(format!(
+            "{percent} % of the messages have vectors; `postrider embed run`, or a server, gives \
+             them to the others"
+        ));
+    }
     Ok(SearchResponse {
         query: QueryEcho { parsed, mode: found.mode, sort },
         hits,
         total: found.total,
         total_is_exact: found.mode == Mode::Keyword,
-        notes: plan.notes,
+        notes,
         as_of_seq: view.seq().0,
         semantic: found.semantic,
     })
@@ -124,16 +134,20 @@ impl Asked<'_> {
         let refused =
             |message: &str| Err(SearchError::Invalid { path: "mode", message: message.to_owned() });
         if self.meant.is_empty() {
-            return refused("semantic search needs words to go by, outside of any operator");
+            return refused(
+                "must not be `semantic` for a query without words outside of operators",
+            );
         }
         if request.sort.is_some_and(|sort| sort != Sort::Relevance) {
-            return refused("semantic search knows no other order than relevance");
+            return refused("must not be `semantic` with an order by date");
         }
         let mut semantic = self.meaning.state(&view.catalog)?;
         let depth = NEAR_MAX.max(self.limit);
         let Some(near) = self.meaning.near(self.meant, &plan.filter, depth)? else {
             let Some(state) = &mut semantic else {
-                return refused("semantic search is turned off: `embedding` in the configuration");
+                return refused(
+                    "must not be `semantic` while `embedding` is `off` in the settings",
+                );
             };
             state.degraded = true;
             return Ok(Found { semantic, ..self.by_words(view, plan)? });

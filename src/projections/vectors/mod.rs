@@ -12,27 +12,29 @@
 //! | `places` | block u32 BE | 256 × (ordinal u32, start u32, end u32, step f32), LE |
 //! | `exact` | row u32 BE | dimensions × f16 |
 
+mod rows;
 mod scan;
 mod stored;
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use heed::types::Bytes;
 use heed::{CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, RoTxn, WithoutTls};
 use roaring::RoaringBitmap;
 
+use self::rows::{Members, NOBODY, PLACE_BYTES, Place};
 pub use self::stored::Stored;
 use crate::ids::Ordinal;
 
 /// Address space reserved per index. The file grows as needed.
 const MAP_BYTES: usize = 16 << 30;
+/// How long a closing waits for readers.
+const CLOSING_WAIT: Duration = Duration::from_secs(10);
 /// Rows of a block.
 const BLOCK_ROWS: usize = 256;
-/// Bytes of a row's place.
-const PLACE_BYTES: usize = 16;
-/// Ordinal of a row that is taken out.
-const NOBODY: u32 = u32::MAX;
 /// Rows ranked exactly for each one wanted; scores of bytes are off by about a hundredth.
 const RESCORED: usize = 4;
 /// Rows ranked exactly at least.
@@ -104,6 +106,13 @@ impl Vectors {
     /// [`VectorError`]: throw the directory away and fill a new one.
     pub fn open(dir: &Path, dimensions: u32) -> Result<Self, VectorError> {
         std::fs::create_dir_all(dir)?;
+        if dir.join("data.mdb").exists() {
+            // LMDB has no checksums: reading a damaged file can end the process.
+            if !was_closed_well(dir) {
+                return Err(VectorError::Damaged("changed since it was closed, or never closed"));
+            }
+            std::fs::remove_file(mark_path(dir))?;
+        }
         let mut options = EnvOpenOptions::new().read_txn_without_tls();
         options.map_size(MAP_BYTES).max_dbs(4).max_readers(512);
         #[expect(unsafe_code, reason = "LMDB maps a file: the directory lock keeps others out")]
@@ -127,6 +136,9 @@ impl Vectors {
     /// # Errors
     /// [`VectorError`].
     pub fn open_read_only(dir: &Path, dimensions: u32) -> Result<Self, VectorError> {
+        if !was_closed_well(dir) {
+            return Err(VectorError::Damaged("changed since it was closed, or never closed"));
+        }
         let mut options = EnvOpenOptions::new().read_txn_without_tls();
         options.map_size(MAP_BYTES).max_dbs(4);
         #[expect(unsafe_code, reason = "LMDB maps a file: the directory lock keeps writers out")]
@@ -147,6 +159,18 @@ impl Vectors {
             .map(|done| Tables::from(done.unwrap_commit()))?;
         let state = Mutex::new(State::load(tables, &env.read_txn()?)?);
         Ok(Self { env, tables, dimensions: dimensions as usize, dir: dir.to_owned(), state })
+    }
+
+    /// Closes the index and marks it as closed well; without a mark it is not opened again. Waits
+    /// for whoever still reads.
+    ///
+    /// # Errors
+    /// [`VectorError`]; the next opening then throws it away.
+    pub fn close(self) -> Result<(), VectorError> {
+        if !self.env.prepare_for_closing().wait_timeout(CLOSING_WAIT) {
+            return Err(VectorError::Damaged("somebody still reads it"));
+        }
+        Ok(std::fs::write(mark_path(&self.dir), file_state(&self.dir)?)?)
     }
 
     /// Where it lies.
@@ -263,6 +287,7 @@ impl Vectors {
         let wanted = Members::new(candidates);
         let (bytes, step) = scan::quantise(query);
         let mut best = scan::Best::new((limit * RESCORED).max(RESCORED_MIN));
+        let dot_bytes = scan::dot_bytes();
         for entry in self.tables.places.iter(&rtxn)? {
             let (key, places) = entry?;
             let rows = self.tables.bytes.get(&rtxn, key)?.ok_or(VectorError::Damaged("block"))?;
@@ -271,7 +296,7 @@ impl Vectors {
             for (at, (row, place)) in rows.zip(places.as_chunks::<PLACE_BYTES>().0).enumerate() {
                 let place = Place::read(place);
                 if wanted.hold(place.ordinal) {
-                    let score = scan::dot_bytes(&bytes, row) as f32 * place.step * step;
+                    let score = dot_bytes(&bytes, row) as f32 * place.step * step;
                     best.offer(score, first + at as u32);
                 }
             }
@@ -342,58 +367,25 @@ impl std::fmt::Debug for Vectors {
     }
 }
 
+/// Where the mark of an index lies that was closed well.
+#[must_use]
+pub fn mark_path(dir: &Path) -> PathBuf {
+    dir.with_extension("clean")
+}
+
+/// What a change of the file would change.
+fn file_state(dir: &Path) -> std::io::Result<String> {
+    let file = std::fs::metadata(dir.join("data.mdb"))?;
+    Ok(format!("{} {}.{:09}\n", file.len(), file.mtime(), file.mtime_nsec()))
+}
+
+fn was_closed_well(dir: &Path) -> bool {
+    let marked = std::fs::read_to_string(mark_path(dir));
+    matches!((marked, file_state(dir)), (Ok(marked), Ok(now)) if marked == now)
+}
+
 fn block_number(key: &[u8]) -> Result<u32, VectorError> {
     key.try_into().map(u32::from_be_bytes).map_err(|_| VectorError::Damaged("block key"))
-}
-
-/// A set of ordinals that answers in one look-up: a scan asks for every row.
-struct Members(Vec<u64>);
-
-impl Members {
-    fn new(ordinals: &RoaringBitmap) -> Self {
-        let mut words = vec![0; ordinals.max().map_or(0, |most| most as usize / 64 + 1)];
-        for ordinal in ordinals {
-            words[ordinal as usize / 64] |= 1_u64 << (ordinal % 64);
-        }
-        Self(words)
-    }
-
-    #[inline]
-    fn hold(&self, ordinal: u32) -> bool {
-        self.0.get(ordinal as usize / 64).is_some_and(|word| word & (1 << (ordinal % 64)) != 0)
-    }
-}
-
-#[derive(Clone, Copy)]
-struct Place {
-    ordinal: u32,
-    passage: (u32, u32),
-    step: f32,
-}
-
-impl Place {
-    const NONE: Self = Self { ordinal: NOBODY, passage: (0, 0), step: 0.0 };
-
-    #[inline]
-    fn read(bytes: &[u8]) -> Self {
-        let at = |n: usize| {
-            bytes.get(n * 4..n * 4 + 4).and_then(|b| b.try_into().ok()).unwrap_or([0xff; 4])
-        };
-        Self {
-            ordinal: u32::from_le_bytes(at(0)),
-            passage: (u32::from_le_bytes(at(1)), u32::from_le_bytes(at(2))),
-            step: f32::from_le_bytes(at(3)),
-        }
-    }
-
-    fn write(self) -> [u8; PLACE_BYTES] {
-        let mut bytes = [0; PLACE_BYTES];
-        bytes[..4].copy_from_slice(&self.ordinal.to_le_bytes());
-        bytes[4..8].copy_from_slice(&self.passage.0.to_le_bytes());
-        bytes[8..12].copy_from_slice(&self.passage.1.to_le_bytes());
-        bytes[12..].copy_from_slice(&self.step.to_le_bytes());
-        bytes
-    }
 }
 
 /// The block that rows are added to.

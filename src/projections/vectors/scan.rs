@@ -12,8 +12,30 @@ pub(super) fn quantise(vector: &[f32]) -> (Vec<i8>, f32) {
 }
 
 /// Sum of products; rows are far shorter than it takes to overflow.
-pub(super) fn dot_bytes(a: &[i8], b: &[u8]) -> i32 {
+#[inline(always)]
+fn sum_of_products(a: &[i8], b: &[u8]) -> i32 {
     a.iter().zip(b).map(|(a, b)| i32::from(*a) * i32::from(b.cast_signed())).sum()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn sum_of_products_wide(a: &[i8], b: &[u8]) -> i32 {
+    sum_of_products(a, b)
+}
+
+/// The sum of products as this processor computes it fastest; asked for once a scan.
+pub(super) fn dot_bytes() -> impl Fn(&[i8], &[u8]) -> i32 {
+    #[cfg(target_arch = "x86_64")]
+    let wide = is_x86_feature_detected!("avx2");
+    move |a, b| {
+        #[cfg(target_arch = "x86_64")]
+        if wide {
+            #[expect(unsafe_code, reason = "asks for AVX2, which was seen to be there")]
+            // SAFETY: detected above.
+            return unsafe { sum_of_products_wide(a, b) };
+        }
+        sum_of_products(a, b)
+    }
 }
 
 /// Sum of products.
@@ -88,8 +110,9 @@ mod tests {
         let b: Vec<f32> = (0..384).map(|n| ((n * 53 % 97) as f32 - 40.0) / 600.0).collect();
         let ((qa, sa), (qb, sb)) = (quantise(&a), quantise(&b));
         let qb: Vec<u8> = qb.iter().map(|byte| byte.cast_unsigned()).collect();
-        let near = dot_bytes(&qa, &qb) as f32 * sa * sb;
+        let near = dot_bytes()(&qa, &qb) as f32 * sa * sb;
         assert!((near - dot(&a, &b)).abs() < 0.01);
+        assert_eq!(dot_bytes()(&qa, &qb), sum_of_products(&qa, &qb));
         assert_eq!(quantise(&[0.0; 3]), (vec![0; 3], 0.0));
     }
 }
