@@ -19,6 +19,55 @@ pub enum Embedding {
     #[default]
     #[serde(rename = "minilm-l6")]
     MinilmL6,
+    /// What lies in a folder.
+    Folder,
+    /// What answers at an address.
+    Endpoint,
+}
+
+/// A model behind an address that speaks OpenAI's `/v1/embeddings`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EndpointSettings {
+    /// `http://host:port/v1`; `/embeddings` is added. Plain HTTP only.
+    pub url: String,
+    /// Name of the model there.
+    pub model: String,
+    /// Length of its vectors, 1 to 4,096.
+    pub dimensions: u32,
+    /// Tokens of a text that it reads, 64 to 32,768. Default 512.
+    #[serde(default = "tokens_default")]
+    pub tokens_max: u32,
+    /// Put before a query, as some models want it. Default nothing.
+    #[serde(default)]
+    pub query_prefix: String,
+    /// Put before a passage. Default nothing.
+    #[serde(default)]
+    pub passage_prefix: String,
+    /// Environment variable that holds the key, where one is wanted.
+    #[serde(default)]
+    pub key_env: Option<String>,
+    /// Longest wait for the vectors of a batch, ms, 100 to 600,000. Default 30,000.
+    #[serde(default = "wait_default")]
+    pub wait_ms: u64,
+}
+
+fn tokens_default() -> u32 {
+    512
+}
+
+fn wait_default() -> u64 {
+    30_000
+}
+
+impl EndpointSettings {
+    fn is_in_range(&self) -> bool {
+        (1..=4_096).contains(&self.dimensions)
+            && (64..=32_768).contains(&self.tokens_max)
+            && (100..=600_000).contains(&self.wait_ms)
+            && self.url.starts_with("http://")
+            && !self.model.is_empty()
+    }
 }
 
 /// Settings of one data directory and its server.
@@ -42,8 +91,12 @@ pub struct Config {
     /// Time a search waits for acknowledged mail to become searchable, ms. Default 10,000.
     pub view_wait_ms: u64,
     /// Model for searches by meaning: `minilm-l6` (default), `static-128` (thousands of times faster,
-    /// less exact) or `off`. Both come with the program.
+    /// less exact), `folder`, `endpoint` or `off`. The first two come with the program.
     pub embedding: Embedding,
+    /// Folder of a model as sentence-transformers or model2vec write it; for `folder`.
+    pub embedding_folder: Option<PathBuf>,
+    /// A model behind an address; for `endpoint`.
+    pub embedding_endpoint: Option<EndpointSettings>,
     /// IANA zone of the tenant made on first use. Default: the system's zone, else UTC.
     pub time_zone: String,
 }
@@ -60,6 +113,8 @@ impl Default for Config {
             message_bytes_max: 64 << 20,
             view_wait_ms: 10_000,
             embedding: Embedding::default(),
+            embedding_folder: None,
+            embedding_endpoint: None,
             time_zone: jiff::tz::TimeZone::system()
                 .iana_name()
                 .map_or_else(|| "UTC".to_owned(), str::to_owned),
@@ -135,7 +190,25 @@ impl Config {
                 "an IANA zone name such as Europe/Berlin",
             ),
         ];
-        for (holds, name, allowed) in checks {
+        let models = [
+            (
+                self.embedding != Embedding::Folder || self.embedding_folder.is_some(),
+                "embedding_folder",
+                "the folder of a model, for `embedding = \"folder\"`",
+            ),
+            (
+                self.embedding != Embedding::Endpoint || self.embedding_endpoint.is_some(),
+                "embedding_endpoint",
+                "a table with url, model and dimensions, for `embedding = \"endpoint\"`",
+            ),
+            (
+                self.embedding_endpoint.as_ref().is_none_or(EndpointSettings::is_in_range),
+                "embedding_endpoint",
+                "url http://…, model, dimensions 1 to 4096, tokens_max 64 to 32768, wait_ms 100 to \
+                 600000",
+            ),
+        ];
+        for (holds, name, allowed) in checks.into_iter().chain(models) {
             if !holds {
                 return Err(ConfigError::Range { name, allowed });
             }
@@ -156,6 +229,12 @@ mod tests {
             ("text_writers_max = 99", "text_writers_max must be 1 to 8"),
             ("time_zone = \"Mars/Base\"", "time_zone must be an IANA zone"),
             ("colour = 1", "unknown field `colour`"),
+            ("embedding = \"folder\"", "embedding_folder must be the folder"),
+            ("embedding = \"endpoint\"", "embedding_endpoint must be a table"),
+            (
+                "[embedding_endpoint]\nurl = \"https://x\"\nmodel = \"m\"\ndimensions = 3",
+                "embedding_endpoint must be url http://",
+            ),
         ] {
             std::fs::write(&path, text).expect("written");
             let error = Config::from_file(&path).expect_err("refused").to_string();

@@ -12,7 +12,7 @@ use super::semantic::{Space, failed};
 use super::{Error, Inner, Postrider, VerifyProgress};
 use crate::config::Embedding;
 use crate::embed::chunk::{self, Chunk};
-use crate::embed::{Model, Role};
+use crate::embed::{Model, ModelError, Role};
 use crate::ids::{MailboxNo, Ordinal, Seq};
 use crate::projections::build;
 use crate::projections::catalog::prepared::Prepared;
@@ -185,7 +185,10 @@ fn embed_batch(
             None => work.push(one),
         }
     }
-    let computed = compute(&model, &work);
+    let (computed, fault) = compute(&model, &work);
+    if let (Some(what), true) = (fault, ready.is_empty() && computed.is_empty()) {
+        return Err(Error::Model(what.to_owned()));
+    }
     for (_, stored) in &computed {
         if stored.passages.is_empty() { done.empty += 1 } else { done.computed += 1 }
     }
@@ -209,8 +212,8 @@ fn passages(message: &Prepared, model: &Model) -> Work {
 }
 
 /// Asks the model, on as many threads as there are processors. A passage that has no vector is
-/// left out.
-fn compute(model: &Model, work: &[Work]) -> Vec<(Ordinal, Stored)> {
+/// left out; a message that the model did not answer for is tried again another time.
+fn compute(model: &Model, work: &[Work]) -> (Vec<(Ordinal, Stored)>, Option<&'static str>) {
     let texts: Vec<&str> =
         work.iter().flat_map(|one| one.passages.iter().map(String::as_str)).collect();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -224,19 +227,27 @@ fn compute(model: &Model, work: &[Work]) -> Vec<(Ordinal, Stored)> {
         running.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
     });
     if vectors.len() < texts.len() {
-        return Vec::new();
+        return (Vec::new(), Some("the model died"));
     }
+    let mut fault = None;
     let mut vectors = vectors.into_iter();
     let mut computed = Vec::with_capacity(work.len());
     for one in work {
         let (mut places, mut found) = (Vec::new(), Vec::new());
+        let mut answered = true;
         for chunk in &one.chunks {
-            if let Some(Ok(vector)) = vectors.next() {
-                places.push((chunk.start, chunk.end));
-                found.push(vector);
+            match vectors.next() {
+                Some(Ok(vector)) => {
+                    places.push((chunk.start, chunk.end));
+                    found.push(vector);
+                }
+                Some(Err(ModelError::Remote(what))) => (answered, fault) = (false, Some(what)),
+                _ => {}
             }
         }
-        computed.push((one.ordinal, Stored::new(one.digest, places, &found)));
+        if answered {
+            computed.push((one.ordinal, Stored::new(one.digest, places, &found)));
+        }
     }
-    computed
+    (computed, fault)
 }

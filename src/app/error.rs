@@ -100,6 +100,9 @@ pub enum Error {
     /// The model for searches by meaning cannot be used.
     #[error("{0}")]
     Model(String),
+    /// The model does not answer, and the search wants nothing less.
+    #[error("the model for searches by meaning does not answer")]
+    Degraded,
     /// It was stopped by whoever started it; nothing changed.
     #[error("cancelled; the old indexes serve as before")]
     Cancelled,
@@ -121,6 +124,7 @@ impl Error {
             Self::NoSuchMailbox => "identity_not_found",
             Self::NoSuchMessage | Self::Mailbox(MailboxError::NoSuchMessage) => "message_not_found",
             Self::NoSuchThread => "thread_not_found",
+            Self::Degraded => "search_degraded",
             Self::Cancelled => "cancelled",
             Self::NoSuchReceipt => "receipt_not_found",
             Self::Mailbox(MailboxError::NoSuchHold) => "hold_not_found",
@@ -147,7 +151,7 @@ impl Error {
     pub fn fault(&self) -> Fault {
         match self.code() {
             "internal_error" if matches!(self, Self::Gone) => Fault::Bug,
-            "internal_error" | "unavailable" | "timeout" => Fault::Environment,
+            "internal_error" | "unavailable" | "timeout" | "search_degraded" => Fault::Environment,
             _ => Fault::Caller,
         }
     }
@@ -158,6 +162,7 @@ impl Error {
         matches!(
             self,
             Self::Busy
+                | Self::Degraded
                 | Self::Timeout { .. }
                 | Self::Open(_)
                 | Self::Mailbox(MailboxError::Unready)
@@ -176,6 +181,7 @@ impl Error {
             Self::NoSuchMailbox => "list mailboxes with `postrider status`".into(),
             Self::NoSuchMessage => "search again; the message may have been erased".into(),
             Self::NoSuchThread => "search again; its messages may have been erased".into(),
+            Self::Degraded => "leave require_mode out for an answer by words".into(),
             Self::Cancelled => "start it again when it may run".into(),
             Self::NoSuchReceipt => "list receipts with `postrider receipt list`".into(),
             Self::Mailbox(MailboxError::NoSuchHold) => {
@@ -220,6 +226,7 @@ impl From<SearchError> for Error {
         match error {
             SearchError::Query(error) => Self::Query(error),
             SearchError::Invalid { path, message } => Self::Invalid { path, message },
+            SearchError::Degraded => Self::Degraded,
             SearchError::Projection(error) => Self::Projection(error),
         }
     }

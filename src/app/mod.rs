@@ -193,7 +193,7 @@ impl Postrider {
         let registry = RwLock::new(registry);
         let log_closed = Mutex::new(Some(closed));
         let purges = purge::Purges::default();
-        let semantic = semantic::Semantic::new(config.embedding);
+        let semantic = semantic::Semantic::new(&config);
         let inner = Inner {
             config,
             clock,

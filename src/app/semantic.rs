@@ -6,15 +6,16 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::Duration;
 
 use roaring::RoaringBitmap;
 use serde::{Deserialize, Serialize};
 
 use super::embedding::EmbedProgress;
 use super::{Error, Postrider, blocking};
-use crate::config::Embedding;
-use crate::embed::{Builtin, Model};
+use crate::config::{Config, Embedding, EndpointSettings};
+use crate::embed::{Builtin, Endpoint, Model, ModelError};
 use crate::events::registry::Identity;
 use crate::events::{Log, SpaceName};
 use crate::ids::{MailboxNo, Ordinal};
@@ -28,7 +29,9 @@ const OPEN_MAX: usize = 64;
 /// The vectors of a data directory.
 #[derive(Debug)]
 pub(super) struct Semantic {
-    setting: Embedding,
+    setting: Setting,
+    /// A model that does not come with the program, once it was loaded.
+    own: OnceLock<Arc<Model>>,
     open: Mutex<HashMap<MailboxNo, Arc<Vectors>>>,
     /// Embeddings at work.
     running: Mutex<Vec<Weak<EmbedProgress>>>,
@@ -52,18 +55,35 @@ pub struct EmbedStatus {
 }
 
 impl Semantic {
-    pub(super) fn new(setting: Embedding) -> Self {
-        Self { setting, open: Mutex::default(), running: Mutex::default() }
+    pub(super) fn new(config: &Config) -> Self {
+        Self {
+            setting: Setting::of(config),
+            own: OnceLock::new(),
+            open: Mutex::default(),
+            running: Mutex::default(),
+        }
     }
 
     /// The model; `None` when it is turned off.
     pub(super) fn model(&self) -> Option<Result<Arc<Model>, Error>> {
-        let builtin = match self.setting {
-            Embedding::Off => return None,
-            Embedding::Static128 => Builtin::Static128,
-            Embedding::MinilmL6 => Builtin::MinilmL6,
+        let loaded = match &self.setting {
+            Setting::Off => return None,
+            Setting::Builtin(builtin) => builtin.model(),
+            Setting::Folder(dir) => self.own(|| Model::open(dir)),
+            Setting::Endpoint(endpoint) => self.own(|| remote(endpoint)),
         };
-        Some(builtin.model().map_err(|error| Error::Model(error.to_string())))
+        Some(loaded.map_err(|error| Error::Model(error.to_string())))
+    }
+
+    fn own(
+        &self,
+        load: impl FnOnce() -> Result<Model, ModelError>,
+    ) -> Result<Arc<Model>, ModelError> {
+        if let Some(model) = self.own.get() {
+            return Ok(Arc::clone(model));
+        }
+        let loaded = Arc::new(load()?);
+        Ok(Arc::clone(self.own.get_or_init(|| loaded)))
     }
 
     /// The model, where there is anything to ask it about.
@@ -143,13 +163,54 @@ fn close(index: Arc<Vectors>) {
     }
 }
 
+/// Which model.
+#[derive(Debug)]
+enum Setting {
+    Off,
+    Builtin(Builtin),
+    Folder(PathBuf),
+    Endpoint(EndpointSettings),
+}
+
+impl Setting {
+    fn of(config: &Config) -> Self {
+        let endpoint = config.embedding_endpoint.clone();
+        // Refused as the settings are read when what they need is missing.
+        match config.embedding {
+            Embedding::Off => Self::Off,
+            Embedding::Static128 => Self::Builtin(Builtin::Static128),
+            Embedding::MinilmL6 => Self::Builtin(Builtin::MinilmL6),
+            Embedding::Folder => config.embedding_folder.clone().map_or(Self::Off, Self::Folder),
+            Embedding::Endpoint => endpoint.map_or(Self::Off, Self::Endpoint),
+        }
+    }
+}
+
+fn remote(settings: &EndpointSettings) -> Result<Model, ModelError> {
+    let key = match &settings.key_env {
+        None => None,
+        Some(name) => Some(std::env::var(name).map_err(|_| {
+            ModelError::File(format!("the environment variable {name} holds no key"))
+        })?),
+    };
+    let endpoint = Endpoint {
+        url: settings.url.clone(),
+        model: settings.model.clone(),
+        dimensions: settings.dimensions,
+        key,
+        wait: Duration::from_millis(settings.wait_ms),
+    };
+    let (query, passage) = (settings.query_prefix.clone(), settings.passage_prefix.clone());
+    Model::remote(endpoint, settings.tokens_max, query, passage)
+}
+
 /// What a one-shot search asks of a directory that nobody has open: as [`Postrider::search`], but
 /// nothing is written.
-pub(super) fn closed(setting: Embedding, dir: &Path) -> Meaning {
-    if setting != Embedding::Off && !Space::any(dir) {
+pub(super) fn closed(config: &Config, dir: &Path) -> Meaning {
+    if config.embedding != Embedding::Off && !Space::any(dir) {
         return Meaning::Empty;
     }
-    let Some(model) = Semantic::new(setting).model() else { return Meaning::Inactive };
+    let Some(model) = Semantic::new(config).model() else { return Meaning::Inactive };
     let Ok(model) = model else { return Meaning::Degraded };
     let space = Space::of(&model);
     let index = space.current(dir).map(|path| Vectors::open_read_only(&path, space.dimensions));
@@ -264,12 +325,10 @@ impl Postrider {
         let identity = self.identity(mailbox)?;
         let view = self.view(&self.handle(&identity).await?).await?;
         let meaning = self.meaning(&identity).await?;
-        let model = match self.inner.config.embedding {
-            Embedding::Off => None,
-            Embedding::Static128 => Some("static-128".to_owned()),
-            Embedding::MinilmL6 => Some("minilm-l6".to_owned()),
-        };
+        let inner = Arc::clone(&self.inner);
         blocking(move || {
+            let model = inner.semantic.model().transpose()?;
+            let model = model.map(|model| model.profile().model.clone());
             let eligible = eligible(&view.catalog)?;
             let mut status = EmbedStatus {
                 mailbox: identity.name,

@@ -149,7 +149,8 @@ impl From<Error> for Failure {
 impl From<ErrorBody> for Failure {
     fn from(body: ErrorBody) -> Self {
         let exit = match body.code.as_str() {
-            "unavailable" | "timeout" | "internal_error" | "unauthenticated" => Exit::Environment,
+            "unavailable" | "search_degraded" | "timeout" | "internal_error"
+            | "unauthenticated" => Exit::Environment,
             "cancelled" => Exit::Interrupted,
             _ => Exit::Caller,
         };

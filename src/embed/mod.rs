@@ -1,5 +1,5 @@
 //! Text → vectors: cutting messages into passages, and the models that turn passages into
-//! vectors. Pure: knows nothing of mailboxes, and everything here blocks.
+//! vectors. Knows nothing of mailboxes, and everything here blocks.
 
 mod activation;
 mod bert;
@@ -9,6 +9,7 @@ mod estimate;
 pub mod model;
 mod product;
 pub mod profile;
+pub mod remote;
 mod table;
 mod tokens;
 mod weights;
@@ -18,6 +19,7 @@ use std::path::PathBuf;
 pub use builtin::Builtin;
 pub use model::{Model, Role};
 pub use profile::{Fingerprint, Profile};
+pub use remote::Endpoint;
 
 /// Why a model cannot be used, or a text has no vector. Never holds a text.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +35,9 @@ pub enum ModelError {
     /// A file is not what it should be.
     #[error("the model cannot be used: {0}")]
     File(String),
+    /// The model behind an address does not answer as it should. Never holds a text or a key.
+    #[error("{0}")]
+    Remote(&'static str),
     /// This text has no vector.
     #[error("{0}")]
     Text(&'static str),

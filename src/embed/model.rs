@@ -1,6 +1,9 @@
 //! A loaded model: built in, or from a folder.
 
+use std::borrow::Cow;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
@@ -9,6 +12,7 @@ use super::ModelError;
 use super::bert::{Bert, Pooling, Scratch, Shape};
 use super::chunk::MODEL_TOKENS_MIN;
 use super::profile::Profile;
+use super::remote::{Endpoint, Remote};
 use super::table::Table;
 use super::tokens::Tokens;
 
@@ -29,16 +33,21 @@ pub enum Role {
 }
 
 enum Kind {
-    Bert(Box<Bert>),
-    Table(Table),
+    Bert(Tokens, Box<Bert>),
+    Table { tokens: Tokens, table: Table, unknown: Option<u32> },
+    Remote(Remote),
 }
+
+/// How long a model behind an address is left alone after it failed, until one search finds out
+/// whether it is there again (MailFathom email search, capability states).
+const GATE: Duration = Duration::from_secs(60);
 
 /// A model that is ready.
 pub struct Model {
     profile: Profile,
-    tokens: Tokens,
-    unknown: Option<u32>,
     kind: Kind,
+    /// When it was last seen to fail; nothing while it works.
+    failed: Mutex<Option<Instant>>,
 }
 
 impl std::fmt::Debug for Model {
@@ -77,7 +86,7 @@ impl Model {
         }
         let config: Config = serde_json::from_slice(files.config)
             .map_err(|e| ModelError::File(format!("config.json: {e}")))?;
-        let (kind, tokens, dimensions, tokens_max) = if config.model_type.is_some() {
+        let (kind, dimensions, tokens_max) = if config.model_type.is_some() {
             let shape = Shape::read(files.config)?;
             let tokens_max = advice.tokens_max.unwrap_or(usize::MAX).min(shape.tokens_max()) as u32;
             if tokens_max < MODEL_TOKENS_MIN {
@@ -88,27 +97,18 @@ impl Model {
             let pooling = if advice.first_token { Pooling::First } else { Pooling::Mean };
             let bert = Bert::load(files.weights, shape, pooling)?;
             let tokens = Tokens::read(files.tokenizer, tokens_max as usize, true)?;
-            (Kind::Bert(Box::new(bert)), tokens, dimensions, tokens_max)
+            fits(&tokens, bert.vocabulary())?;
+            (Kind::Bert(tokens, Box::new(bert)), dimensions, tokens_max)
         } else {
             let table = Table::load(files.weights)?;
             let tokens = Tokens::read(files.tokenizer, TABLE_TOKENS_MAX as usize, false)?;
             let dimensions = table.dimensions();
-            (Kind::Table(table), tokens, dimensions, TABLE_TOKENS_MAX)
+            fits(&tokens, table.vocabulary())?;
+            let unknown = ["[UNK]", "<unk>"].into_iter().find_map(|token| tokens.number(token));
+            (Kind::Table { tokens, table, unknown }, dimensions, TABLE_TOKENS_MAX)
         };
-        let vocabulary = match &kind {
-            Kind::Bert(bert) => bert.vocabulary(),
-            Kind::Table(table) => table.vocabulary(),
-        };
-        if tokens.count() > vocabulary {
-            let what = format!(
-                "tokenizer.json knows {} tokens, the weights {vocabulary}: they do not belong together",
-                tokens.count()
-            );
-            return Err(ModelError::File(what));
-        }
         let digest = Sha256::digest(files.weights);
         let version = digest[..16].iter().map(|byte| format!("{byte:02x}")).collect();
-        let unknown = ["[UNK]", "<unk>"].into_iter().find_map(|token| tokens.number(token));
         let profile = Profile {
             provider: provider.into(),
             model: name.into(),
@@ -118,7 +118,52 @@ impl Model {
             query_prefix: advice.query_prefix,
             passage_prefix: advice.passage_prefix,
         };
-        Ok(Self { profile, tokens, unknown, kind })
+        Ok(Self { profile, kind, failed: Mutex::default() })
+    }
+
+    /// A model behind an address. `tokens_max`: how much of a text it reads.
+    ///
+    /// # Errors
+    /// [`ModelError::File`] for an address that is none.
+    pub fn remote(
+        endpoint: Endpoint,
+        tokens_max: u32,
+        query_prefix: String,
+        passage_prefix: String,
+    ) -> Result<Self, ModelError> {
+        let profile = Profile {
+            provider: "endpoint".into(),
+            model: endpoint.model.clone(),
+            version: String::new(),
+            dimensions: endpoint.dimensions,
+            tokens_max,
+            query_prefix,
+            passage_prefix,
+        };
+        let kind = Kind::Remote(Remote::new(endpoint)?);
+        Ok(Self { profile, kind, failed: Mutex::default() })
+    }
+
+    /// Whether it may be asked for the vector of a query: not within a minute after it failed.
+    #[must_use]
+    pub fn may_be_asked(&self) -> bool {
+        let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        failed.is_none_or(|at| at.elapsed() >= GATE)
+    }
+
+    /// Keeps what an answer says of its health; says so in the traces when that changed.
+    fn note(&self, vectors: &[Result<Vec<f32>, ModelError>]) {
+        let fault = vectors.iter().find_map(|vector| match vector {
+            Err(ModelError::Remote(what)) => Some(*what),
+            _ => None,
+        });
+        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        match (fault, failed.is_some()) {
+            (Some(what), false) => tracing::warn!("searches by meaning are degraded: {what}"),
+            (None, true) => tracing::info!("searches by meaning are available again"),
+            _ => {}
+        }
+        *failed = fault.map(|_| Instant::now());
     }
 
     /// A model of the BERT family or a static one from a folder as sentence-transformers or
@@ -148,28 +193,46 @@ impl Model {
             Role::Query => &self.profile.query_prefix,
             Role::Passage => &self.profile.passage_prefix,
         };
-        let tokens = texts.iter().map(|text| {
-            let (tokens, _) = if prefix.is_empty() {
-                self.tokens.of(text)?
-            } else {
-                self.tokens.of(&format!("{prefix}{text}"))?
-            };
-            Ok(tokens)
-        });
+        let prefixed: Vec<Cow<'_, str>> = texts
+            .iter()
+            .map(|text| match prefix.as_str() {
+                "" => Cow::Borrowed(*text),
+                prefix => Cow::Owned(format!("{prefix}{text}")),
+            })
+            .collect();
         match &self.kind {
-            Kind::Table(table) => tokens
-                .map(|tokens: Result<Vec<u32>, ModelError>| {
-                    let mut tokens = tokens?;
-                    tokens.retain(|token| Some(*token) != self.unknown);
+            Kind::Table { tokens, table, unknown } => prefixed
+                .iter()
+                .map(|text| {
+                    let (mut tokens, _) = tokens.of(text)?;
+                    tokens.retain(|token| Some(*token) != *unknown);
                     table.vector(&tokens)
                 })
                 .collect(),
-            Kind::Bert(bert) => batched(bert, tokens.collect()),
+            Kind::Bert(tokens, bert) => {
+                batched(bert, prefixed.iter().map(|text| Ok(tokens.of(text)?.0)).collect())
+            }
+            Kind::Remote(remote) => {
+                let texts: Vec<&str> = prefixed.iter().map(AsRef::as_ref).collect();
+                let vectors = remote.embed(role, &texts);
+                self.note(&vectors);
+                vectors
+            }
         }
     }
 }
 
-/// Runs texts through a model, short ones with short ones.
+fn fits(tokens: &Tokens, vocabulary: usize) -> Result<(), ModelError> {
+    if tokens.count() <= vocabulary {
+        return Ok(());
+    }
+    Err(ModelError::File(format!(
+        "tokenizer.json knows {} tokens, the weights {vocabulary}: they do not belong together",
+        tokens.count()
+    )))
+}
+
+/// Runs texts through a model, so many tokens at a time.
 fn batched(
     bert: &Bert,
     tokens: Vec<Result<Vec<u32>, ModelError>>,

@@ -56,7 +56,7 @@ fn status_of(code: &str) -> StatusCode {
         "method_not_allowed" => StatusCode::METHOD_NOT_ALLOWED,
         "payload_too_large" => StatusCode::PAYLOAD_TOO_LARGE,
         "cancelled" => StatusCode::CONFLICT,
-        "unavailable" => StatusCode::SERVICE_UNAVAILABLE,
+        "unavailable" | "search_degraded" => StatusCode::SERVICE_UNAVAILABLE,
         "timeout" => StatusCode::GATEWAY_TIMEOUT,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     }

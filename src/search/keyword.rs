@@ -72,6 +72,9 @@ pub fn search(
         }
         Mode::Hybrid => asked.by_both(view, &plan)?,
     };
+    if request.require_mode && found.semantic.as_ref().is_some_and(|state| state.degraded) {
+        return Err(SearchError::Degraded);
+    }
     let hits = hydrate(view, owner, request, &plan, found.ranked)?;
     let mut notes = plan.notes;
     if let (Mode::Semantic, Some(state)) = (request.mode, &found.semantic)
@@ -141,9 +144,11 @@ impl Asked<'_> {
         if request.sort.is_some_and(|sort| sort != Sort::Relevance) {
             return refused("must not be `semantic` with an order by date");
         }
-        let mut semantic = self.meaning.state(&view.catalog)?;
         let depth = NEAR_MAX.max(self.limit);
-        let Some(near) = self.meaning.near(self.meant, &plan.filter, depth)? else {
+        let near = self.meaning.near(self.meant, &plan.filter, depth)?;
+        // What was asked just now counts for the capability too.
+        let mut semantic = self.meaning.state(&view.catalog)?;
+        let Some(near) = near else {
             let Some(state) = &mut semantic else {
                 return refused(
                     "must not be `semantic` while `embedding` is `off` in the settings",
@@ -158,8 +163,8 @@ impl Asked<'_> {
     }
 
     fn by_both(&self, view: &View, plan: &Plan) -> Result<Found, SearchError> {
-        let mut semantic = self.meaning.state(&view.catalog)?;
         let near = self.meaning.near(self.meant, &plan.filter, NEAR_MAX.max(self.limit))?;
+        let mut semantic = self.meaning.state(&view.catalog)?;
         let near = match near {
             Some(near) if !near.is_empty() => near,
             nothing => {

@@ -24,6 +24,8 @@ pub struct SearchRequest {
     pub q: String,
     /// How to search.
     pub mode: Mode,
+    /// Refuse rather than answer by words alone when the model does not answer.
+    pub require_mode: bool,
     /// What comes first; without it, relevance with text in the query, else newest.
     pub sort: Option<Sort>,
     /// Hits to return, 1 to [`LIMIT_MAX`].
@@ -41,6 +43,7 @@ impl Default for SearchRequest {
         Self {
             q: String::new(),
             mode: Mode::default(),
+            require_mode: false,
             sort: None,
             limit: LIMIT_DEFAULT,
             snippet_chars: SNIPPET_CHARS_DEFAULT,
@@ -203,6 +206,9 @@ pub enum SearchError {
         /// What is allowed.
         message: String,
     },
+    /// The model does not answer, and the request wants nothing less.
+    #[error("the model for searches by meaning does not answer")]
+    Degraded,
     /// A projection failed.
     #[error(transparent)]
     Projection(#[from] ProjectionError),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use roaring::RoaringBitmap;
 
 use super::request::{Capability, SearchError, SemanticOut};
-use crate::embed::{Model, Role};
+use crate::embed::{Model, ModelError, Role};
 use crate::events::Status;
 use crate::projections::ProjectionError;
 use crate::projections::catalog::bitmaps::Facet;
@@ -46,6 +46,7 @@ impl Meaning {
         let capability = match self {
             Self::Inactive => return Ok(None),
             Self::Degraded => Capability::Degraded,
+            Self::Ready(model, _) if !model.may_be_asked() => Capability::Degraded,
             Self::Empty | Self::Ready(..) => Capability::Available,
         };
         let wanted = eligible(catalog)?;
@@ -71,10 +72,14 @@ impl Meaning {
         match self {
             Self::Inactive | Self::Degraded => Ok(None),
             Self::Empty => Ok(Some(Vec::new())),
+            // It failed less than a minute ago.
+            Self::Ready(model, _) if !model.may_be_asked() => Ok(None),
             Self::Ready(model, vectors) => {
-                let Some(Ok(query)) = model.embed(Role::Query, &[text]).pop() else {
+                let query = match model.embed(Role::Query, &[text]).pop() {
+                    Some(Ok(query)) => query,
+                    Some(Err(ModelError::Remote(_))) => return Ok(None),
                     // A text without a word that the model knows lies near nothing.
-                    return Ok(Some(Vec::new()));
+                    _ => return Ok(Some(Vec::new())),
                 };
                 let found = vectors.nearest(&query, candidates, limit);
                 Ok(Some(found.map_err(ProjectionError::from)?))
