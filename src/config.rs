@@ -52,6 +52,20 @@ pub struct EndpointSettings {
     pub wait_ms: u64,
 }
 
+/// Mail that no model is ever given.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct NeverEmbed {
+    /// Whole mailboxes, by name or identity.
+    pub mailboxes: Vec<String>,
+    /// What stands in one of these folders.
+    pub folders: Vec<String>,
+    /// What has one of these labels.
+    pub labels: Vec<String>,
+    /// These threads, `thr_…`.
+    pub threads: Vec<String>,
+}
+
 fn tokens_default() -> u32 {
     512
 }
@@ -97,6 +111,8 @@ pub struct Config {
     pub embedding_folder: Option<PathBuf>,
     /// A model behind an address; for `endpoint`.
     pub embedding_endpoint: Option<EndpointSettings>,
+    /// Mail that no model is ever given, whatever else is set; found by its words as before.
+    pub never_embed: NeverEmbed,
     /// IANA zone of the tenant made on first use. Default: the system's zone, else UTC.
     pub time_zone: String,
 }
@@ -115,6 +131,7 @@ impl Default for Config {
             embedding: Embedding::default(),
             embedding_folder: None,
             embedding_endpoint: None,
+            never_embed: NeverEmbed::default(),
             time_zone: jiff::tz::TimeZone::system()
                 .iana_name()
                 .map_or_else(|| "UTC".to_owned(), str::to_owned),

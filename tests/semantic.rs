@@ -11,7 +11,7 @@ use postrider::app::{
     EmbedProgress, EraseRequest, Error, ImportOptions, Postrider, Selection, search_closed,
 };
 use postrider::clock::{ManualClock, SharedClock, SystemClock};
-use postrider::config::{Config, Embedding};
+use postrider::config::{Config, Embedding, NeverEmbed};
 use postrider::search::request::{Capability, Mode};
 use postrider::search::{SearchRequest, SearchResponse};
 use world::{SAMPLES_DISTINCT, SAMPLES_READ, World, letter, samples};
@@ -223,6 +223,57 @@ async fn an_erasure_reaches_the_vectors_of_every_model() {
     let status = postrider.embed_status("main").await.expect("status");
     assert_eq!(status.embedded, SAMPLES_DISTINCT - proven.messages_deleted);
     postrider.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_no_model_may_have_is_found_by_words_alone() {
+    let world = World::new();
+    let postrider = with_samples(&world).await;
+    postrider.embed("main", None, Arc::default()).await.expect("embeds");
+    let thread = ask(&postrider, "subject:boiler", Mode::Keyword).await.hits[0].thread_id;
+    postrider.close().await;
+    let never = NeverEmbed {
+        folders: vec!["inbox".into()],
+        labels: vec!["starred".into()],
+        threads: vec![thread.to_string()],
+        ..NeverEmbed::default()
+    };
+    let mut banning = config(&world, Embedding::Static128);
+    banning.never_embed = never;
+    let postrider = Postrider::open(banning).await.expect("opens");
+    let banned = format!("in:anywhere (folder:INBOX OR label:starred OR thread:{thread})");
+    let banned = SearchRequest { limit: 1_000, ..request(&banned, Mode::Keyword) };
+    let banned = postrider.search("main", &banned).await.expect("answers").hits;
+    assert!(banned.len() > 5, "else this test shows nothing");
+    let shows = async |when: &str| {
+        let q = format!("{PARAPHRASE} in:anywhere");
+        let found = SearchRequest { limit: 1_000, ..request(&q, Mode::Semantic) };
+        let found = postrider.search("main", &found).await.expect("answers").hits;
+        assert!(!found.is_empty());
+        for hit in &found {
+            assert!(banned.iter().all(|one| one.message_id != hit.message_id), "{when}");
+        }
+    };
+    shows("before they are taken out").await;
+    let embedded = postrider.embed("main", None, Arc::default()).await.expect("embeds");
+    assert_eq!((embedded.computed, embedded.kept, embedded.pending), (0, 0, 0));
+    let status = postrider.embed_status("main").await.expect("status");
+    assert_eq!(status.embedded, status.eligible);
+    assert!(status.eligible <= SAMPLES_DISTINCT - banned.len() as u64);
+    shows("afterwards").await;
+    assert!(ask(&postrider, "boiler", Mode::Keyword).await.total > 3, "words find them");
+    postrider.close().await;
+
+    let mut whole = config(&world, Embedding::Static128);
+    whole.never_embed.mailboxes = vec!["main".into()];
+    let postrider = Postrider::open(whole).await.expect("opens");
+    assert_eq!(ask(&postrider, PARAPHRASE, Mode::Hybrid).await.query.mode, Mode::Keyword);
+    postrider.embed("main", None, Arc::default()).await.expect("lets go of them");
+    assert_eq!(indexes(&world), Vec::<PathBuf>::new());
+    postrider.close().await;
+    let mut wrong = config(&world, Embedding::Static128);
+    wrong.never_embed.threads = vec!["boiler".into()];
+    assert!(matches!(Postrider::open(wrong).await, Err(Error::Invalid { .. })));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -69,6 +69,10 @@ impl Postrider {
         if limit == Some(0) {
             return Err(Error::Invalid { path: "limit", message: "must be at least 1".into() });
         }
+        if self.inner.semantic.is_banned(&identity) {
+            self.forget_vectors(&identity).await?;
+            return Ok(Embedded { mailbox: identity.name, ..Embedded::default() });
+        }
         self.inner.semantic.watch(&progress);
         let _at_work = self.inner.purges.at_work().await;
         let mut outcome = Embedded { mailbox: identity.name.clone(), ..Embedded::default() };
@@ -160,7 +164,13 @@ fn embed_batch(
     })??;
     let index = inner.semantic.index(mailbox, dir, &model)?;
     let space = Space::of(&model);
-    let pending = eligible(&view.catalog)? - index.covered();
+    let never = &inner.semantic.never;
+    let stale = index.covered() & never.messages(&view.catalog)?;
+    if !stale.is_empty() {
+        index.remove(&stale).map_err(failed)?;
+        inner.log.drop_embeddings(&inner.log.spaces()?, mailbox, &stale)?;
+    }
+    let pending = eligible(&view.catalog, never)? - index.covered();
     let mut done = Embedded { pending: pending.len(), ..Embedded::default() };
     let counts = &progress.counts;
     let total = counts.done.load(Ordering::Relaxed) + pending.len().min(limit);

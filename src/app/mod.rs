@@ -168,6 +168,7 @@ impl Postrider {
     /// As [`Postrider::open`].
     pub async fn open_with_clock(config: Config, clock: SharedClock) -> Result<Self, Error> {
         config.validate()?;
+        let semantic = semantic::Semantic::new(&config)?;
         let dir = config.data_dir.clone();
         let (held, log, registry, receipts, closed) = blocking(move || {
             let held = lock(&dir)?;
@@ -193,7 +194,6 @@ impl Postrider {
         let registry = RwLock::new(registry);
         let log_closed = Mutex::new(Some(closed));
         let purges = purge::Purges::default();
-        let semantic = semantic::Semantic::new(&config);
         let inner = Inner {
             config,
             clock,

@@ -98,7 +98,7 @@ pub fn search_closed(
         Mode::Keyword => Meaning::Inactive,
         Mode::Semantic | Mode::Hybrid => {
             let dir = mailbox_dir(&config.data_dir.join("mailboxes"), identity.mailbox);
-            super::semantic::closed(config, &dir)
+            super::semantic::closed(config, identity, &dir)
         }
     };
     let now_ms = clock.now_ms();

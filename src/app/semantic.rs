@@ -14,14 +14,14 @@ use serde::{Deserialize, Serialize};
 
 use super::embedding::EmbedProgress;
 use super::{Error, Postrider, blocking};
-use crate::config::{Config, Embedding, EndpointSettings};
+use crate::config::{Config, Embedding, EndpointSettings, NeverEmbed};
 use crate::embed::{Builtin, Endpoint, Model, ModelError};
 use crate::events::registry::Identity;
 use crate::events::{Log, SpaceName};
-use crate::ids::{MailboxNo, Ordinal};
+use crate::ids::{MailboxNo, Ordinal, ThreadId};
 use crate::projections::ProjectionError;
 use crate::projections::vectors::{Stored, VectorError, Vectors, mark_path};
-use crate::search::semantic::{Meaning, eligible};
+use crate::search::semantic::{Meaning, Never, eligible};
 
 /// Indexes kept open.
 const OPEN_MAX: usize = 64;
@@ -30,6 +30,10 @@ const OPEN_MAX: usize = 64;
 #[derive(Debug)]
 pub(super) struct Semantic {
     setting: Setting,
+    /// Mailboxes that no model is given anything of.
+    banned: Vec<String>,
+    /// What no model is given of the others.
+    pub(super) never: Arc<Never>,
     /// A model that does not come with the program, once it was loaded.
     own: OnceLock<Arc<Model>>,
     open: Mutex<HashMap<MailboxNo, Arc<Vectors>>>,
@@ -55,13 +59,31 @@ pub struct EmbedStatus {
 }
 
 impl Semantic {
-    pub(super) fn new(config: &Config) -> Self {
-        Self {
+    /// As the settings say.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a thread that is none.
+    pub(super) fn new(config: &Config) -> Result<Self, Error> {
+        let NeverEmbed { mailboxes, folders, labels, threads } = config.never_embed.clone();
+        let threads = threads.iter().map(|id| id.parse()).collect::<Result<Vec<ThreadId>, _>>();
+        let threads = threads.map_err(|_| Error::Invalid {
+            path: "never_embed.threads",
+            message: "must be identifiers like thr_01J9Z3K8V4QW7X2M5N6P8R0T1V".into(),
+        })?;
+        Ok(Self {
             setting: Setting::of(config),
+            banned: mailboxes,
+            never: Arc::new(Never { folders, labels, threads }),
             own: OnceLock::new(),
             open: Mutex::default(),
             running: Mutex::default(),
-        }
+        })
+    }
+
+    /// Whether no model is given anything of this mailbox.
+    pub(super) fn is_banned(&self, identity: &Identity) -> bool {
+        let id = identity.id.to_string();
+        self.banned.iter().any(|name| *name == identity.name || *name == id)
     }
 
     /// The model; `None` when it is turned off.
@@ -206,16 +228,22 @@ fn remote(settings: &EndpointSettings) -> Result<Model, ModelError> {
 
 /// What a one-shot search asks of a directory that nobody has open: as [`Postrider::search`], but
 /// nothing is written.
-pub(super) fn closed(config: &Config, dir: &Path) -> Meaning {
+pub(super) fn closed(config: &Config, identity: &Identity, dir: &Path) -> Meaning {
+    let Ok(semantic) = Semantic::new(config) else { return Meaning::Degraded };
+    if semantic.is_banned(identity) {
+        return Meaning::Inactive;
+    }
     if config.embedding != Embedding::Off && !Space::any(dir) {
         return Meaning::Empty;
     }
-    let Some(model) = Semantic::new(config).model() else { return Meaning::Inactive };
+    let Some(model) = semantic.model() else { return Meaning::Inactive };
     let Ok(model) = model else { return Meaning::Degraded };
     let space = Space::of(&model);
     let index = space.current(dir).map(|path| Vectors::open_read_only(&path, space.dimensions));
     match index {
-        Some(Ok(index)) if !index.covered().is_empty() => Meaning::Ready(model, Arc::new(index)),
+        Some(Ok(index)) if !index.covered().is_empty() => {
+            Meaning::Ready(model, Arc::new(index), semantic.never)
+        }
         _ => Meaning::Empty,
     }
 }
@@ -300,7 +328,8 @@ pub(super) fn failed(error: VectorError) -> Error {
 impl Postrider {
     /// What a search by meaning asks in a mailbox.
     pub(super) async fn meaning(&self, identity: &Identity) -> Result<Meaning, Error> {
-        if self.inner.config.embedding == Embedding::Off {
+        if self.inner.config.embedding == Embedding::Off || self.inner.semantic.is_banned(identity)
+        {
             return Ok(Meaning::Inactive);
         }
         let (inner, dir, mailbox) =
@@ -310,7 +339,7 @@ impl Postrider {
             Some(Err(_)) => Meaning::Degraded,
             Some(Ok(model)) => match inner.semantic.index(mailbox, &dir, &model) {
                 Ok(index) if index.covered().is_empty() => Meaning::Empty,
-                Ok(index) => Meaning::Ready(model, index),
+                Ok(index) => Meaning::Ready(model, index, Arc::clone(&inner.semantic.never)),
                 Err(_) => Meaning::Degraded,
             },
         })
@@ -329,7 +358,7 @@ impl Postrider {
         blocking(move || {
             let model = inner.semantic.model().transpose()?;
             let model = model.map(|model| model.profile().model.clone());
-            let eligible = eligible(&view.catalog)?;
+            let eligible = eligible(&view.catalog, &inner.semantic.never)?;
             let mut status = EmbedStatus {
                 mailbox: identity.name,
                 model,
@@ -338,13 +367,29 @@ impl Postrider {
                 passages: 0,
                 index_bytes: 0,
             };
-            if let Meaning::Ready(_, index) = meaning {
+            if let Meaning::Ready(_, index, _) = meaning {
                 status.embedded = index.covered().intersection_len(&eligible);
                 status.passages = u64::from(index.rows());
                 let file = std::fs::metadata(index.dir().join("data.mdb"));
                 status.index_bytes = file.map_or(0, |file| file.len());
             }
             Ok(status)
+        })
+        .await?
+    }
+
+    /// Lets go of every vector of a mailbox: no model may be given anything of it any more.
+    pub(super) async fn forget_vectors(&self, identity: &Identity) -> Result<(), Error> {
+        let (inner, dir) = (Arc::clone(&self.inner), self.dir_of(identity));
+        let mailbox = identity.mailbox;
+        blocking(move || {
+            inner.semantic.forget(mailbox);
+            remove_others(&dir, None)?;
+            for space in inner.log.spaces()? {
+                let embedded = inner.log.embedded(space, mailbox)?;
+                inner.log.drop_embeddings(&[space], mailbox, &embedded)?;
+            }
+            Ok(())
         })
         .await?
     }

@@ -145,7 +145,7 @@ impl Asked<'_> {
             return refused("must not be `semantic` with an order by date");
         }
         let depth = NEAR_MAX.max(self.limit);
-        let near = self.meaning.near(self.meant, &plan.filter, depth)?;
+        let near = self.meaning.near(&view.catalog, self.meant, &plan.filter, depth)?;
         // What was asked just now counts for the capability too.
         let mut semantic = self.meaning.state(&view.catalog)?;
         let Some(near) = near else {
@@ -163,7 +163,8 @@ impl Asked<'_> {
     }
 
     fn by_both(&self, view: &View, plan: &Plan) -> Result<Found, SearchError> {
-        let near = self.meaning.near(self.meant, &plan.filter, NEAR_MAX.max(self.limit))?;
+        let near =
+            self.meaning.near(&view.catalog, self.meant, &plan.filter, NEAR_MAX.max(self.limit))?;
         let mut semantic = self.meaning.state(&view.catalog)?;
         let near = match near {
             Some(near) if !near.is_empty() => near,

@@ -7,10 +7,12 @@ use roaring::RoaringBitmap;
 use super::request::{Capability, SearchError, SemanticOut};
 use crate::embed::{Model, ModelError, Role};
 use crate::events::Status;
+use crate::ids::{MessageId, ThreadId};
 use crate::projections::ProjectionError;
 use crate::projections::catalog::bitmaps::Facet;
 use crate::projections::catalog::{CatalogError, CatalogView};
 use crate::projections::vectors::{Near, Vectors};
+use crate::query::fold_name;
 
 /// What a search by meaning is asked of.
 #[derive(Debug, Clone)]
@@ -21,19 +23,61 @@ pub enum Meaning {
     Degraded,
     /// No message has vectors yet: nothing to ask, and no model to load.
     Empty,
-    /// Vectors of a mailbox, and the model they come from.
-    Ready(Arc<Model>, Arc<Vectors>),
+    /// Vectors of a mailbox, the model they come from, and what it is never given.
+    Ready(Arc<Model>, Arc<Vectors>, Arc<Never>),
 }
 
-/// Messages that should have vectors: those that anybody may see without asking for more.
+/// Mail that no model is ever given.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Never {
+    /// What stands in one of these folders, whatever their case.
+    pub folders: Vec<String>,
+    /// What has one of these labels.
+    pub labels: Vec<String>,
+    /// These threads.
+    pub threads: Vec<ThreadId>,
+}
+
+impl Never {
+    /// The messages it is about.
+    ///
+    /// # Errors
+    /// [`CatalogError`].
+    pub fn messages(&self, catalog: &CatalogView) -> Result<RoaringBitmap, CatalogError> {
+        let mut messages = RoaringBitmap::new();
+        if !self.folders.is_empty() {
+            let named: Vec<String> = self.folders.iter().map(|name| fold_name(name)).collect();
+            for (placement, held) in catalog.placements()? {
+                if named.contains(&fold_name(&placement.folder)) {
+                    messages |= held;
+                }
+            }
+        }
+        for label in &self.labels {
+            messages |= &*catalog.with(Facet::Label, label.as_bytes())?;
+        }
+        for ThreadId(ulid) in &self.threads {
+            if let Some(first) = catalog.ordinal(MessageId(*ulid))?
+                && let Some(number) = catalog.thread_of(first)?
+            {
+                messages |= catalog.thread(number)?;
+            }
+        }
+        Ok(messages)
+    }
+}
+
+/// Messages that should have vectors: those that anybody may see without asking for more, without
+/// what no model is given.
 ///
 /// # Errors
 /// [`CatalogError`].
-pub fn eligible(catalog: &CatalogView) -> Result<RoaringBitmap, CatalogError> {
+pub fn eligible(catalog: &CatalogView, never: &Never) -> Result<RoaringBitmap, CatalogError> {
     let mut messages = catalog.with(Facet::All, b"")?.as_ref().clone();
     for status in [Status::Hidden, Status::Throttled, Status::Quarantined] {
         messages -= &*catalog.with(Facet::Status, &[status as u8])?;
     }
+    messages -= never.messages(catalog)?;
     Ok(messages)
 }
 
@@ -46,15 +90,17 @@ impl Meaning {
         let capability = match self {
             Self::Inactive => return Ok(None),
             Self::Degraded => Capability::Degraded,
-            Self::Ready(model, _) if !model.may_be_asked() => Capability::Degraded,
+            Self::Ready(model, ..) if !model.may_be_asked() => Capability::Degraded,
             Self::Empty | Self::Ready(..) => Capability::Available,
         };
-        let wanted = eligible(catalog)?;
-        let covered = match self {
-            Self::Ready(_, vectors) => vectors.covered().intersection_len(&wanted),
-            _ => 0,
+        let share = match self {
+            Self::Ready(_, vectors, never) => {
+                let wanted = eligible(catalog, never)?;
+                let covered = vectors.covered().intersection_len(&wanted);
+                if wanted.is_empty() { 1.0 } else { covered as f64 / wanted.len() as f64 }
+            }
+            _ => 0.0,
         };
-        let share = if wanted.is_empty() { 1.0 } else { covered as f64 / wanted.len() as f64 };
         Ok(Some(SemanticOut {
             capability,
             coverage: (share * 1_000.0).round() / 1_000.0,
@@ -65,6 +111,7 @@ impl Meaning {
     /// The messages among `candidates` that lie nearest to a text; `None` when nobody can tell.
     pub(super) fn near(
         &self,
+        catalog: &CatalogView,
         text: &str,
         candidates: &RoaringBitmap,
         limit: usize,
@@ -73,15 +120,17 @@ impl Meaning {
             Self::Inactive | Self::Degraded => Ok(None),
             Self::Empty => Ok(Some(Vec::new())),
             // It failed less than a minute ago.
-            Self::Ready(model, _) if !model.may_be_asked() => Ok(None),
-            Self::Ready(model, vectors) => {
+            Self::Ready(model, ..) if !model.may_be_asked() => Ok(None),
+            Self::Ready(model, vectors, never) => {
                 let query = match model.embed(Role::Query, &[text]).pop() {
                     Some(Ok(query)) => query,
                     Some(Err(ModelError::Remote(_))) => return Ok(None),
                     // A text without a word that the model knows lies near nothing.
                     _ => return Ok(Some(Vec::new())),
                 };
-                let found = vectors.nearest(&query, candidates, limit);
+                // What was given to a model before it was forbidden to.
+                let candidates = candidates - never.messages(catalog)?;
+                let found = vectors.nearest(&query, &candidates, limit);
                 Ok(Some(found.map_err(ProjectionError::from)?))
             }
         }
