@@ -70,27 +70,51 @@ impl ProjectionSet {
         log: &Log,
         mailbox: MailboxNo,
     ) -> Result<(Self, Vec<SetAside>), ProjectionError> {
+        let mut aside = Vec::new();
+        let first = Self::open_once(dir, log, mailbox, &mut aside);
+        let (projection, generations) = match (&first, Self::generations(dir)) {
+            (Err(ProjectionError::Catalog(CatalogError::StillOpen)), _) => ("", None),
+            (Err(ProjectionError::Catalog(_)), (catalogs, _)) => ("catalog", Some(catalogs)),
+            (Err(ProjectionError::Text(_)), (_, texts)) => ("text", Some(texts)),
+            _ => ("", None),
+        };
+        // What opens but cannot be brought up to date would fail at every opening.
+        if let (Err(error), Some(generations)) = (&first, generations)
+            && let Some(path) = generations.current()?
+        {
+            aside.push(SetAside { projection, reason: format!("it cannot catch up: {error}") });
+            generations.set_aside(&path)?;
+            return Ok((Self::open_once(dir, log, mailbox, &mut aside)?, aside));
+        }
+        Ok((first?, aside))
+    }
+
+    fn open_once(
+        dir: &Path,
+        log: &Log,
+        mailbox: MailboxNo,
+        aside: &mut Vec<SetAside>,
+    ) -> Result<Self, ProjectionError> {
         let (catalogs, texts) = Self::generations(dir);
         let head = log.head(mailbox)?;
-        let mut aside = Vec::new();
         let (catalog, catalog_path) = open_one(
             &catalogs,
             "catalog",
-            &mut aside,
+            aside,
             |path, check| Ok(Catalog::open(path, check)?),
             |opened| opened.checkpoint() <= head,
         )?;
         let (text, text_path) = open_one(
             &texts,
             "text",
-            &mut aside,
+            aside,
             |path, check| Ok(TextIndex::open(path, check)?),
             |opened| opened.checkpoint() <= head,
         )?;
         let pair = Pair::new(mailbox, Some(catalog), Some(text));
         let mut set = Self { pair, catalogs, texts, catalog_path, text_path, swapped_out: None };
         set.catch_up(log)?;
-        Ok((set, aside))
+        Ok(set)
     }
 
     fn catalog(&mut self) -> Result<&mut Catalog, ProjectionError> {

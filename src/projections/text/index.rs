@@ -7,6 +7,8 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use roaring::RoaringBitmap;
+use tantivy::directory::Directory as _;
+use tantivy::directory::error::DeleteError;
 use tantivy::index::SegmentId;
 use tantivy::indexer::{IndexWriterOptions, LogMergePolicy};
 use tantivy::tokenizer::TextAnalyzer;
@@ -148,6 +150,7 @@ impl TextIndex {
 
     fn writer(&mut self) -> Result<&mut IndexWriter, TextError> {
         if self.writer.is_none() {
+            self.remove_unfinished_deletes()?;
             let options = IndexWriterOptions::builder()
                 .num_worker_threads(1)
                 .memory_budget_per_thread(WRITER_BYTES)
@@ -161,6 +164,31 @@ impl TextIndex {
             self.writer = Some(writer);
         }
         self.writer.as_mut().ok_or(TextError::Damaged("no writer"))
+    }
+
+    /// Removes bitmaps of deletions that no segment names. A process that died between writing one
+    /// and committing leaves it, and the replay would write a file of the same name again, which
+    /// Tantivy refuses.
+    fn remove_unfinished_deletes(&self) -> Result<(), TextError> {
+        let named: HashSet<String> = self
+            .index
+            .searchable_segment_metas()?
+            .iter()
+            .filter_map(|meta| {
+                Some(format!("{}.{}.del", meta.id().uuid_string(), meta.delete_opstamp()?))
+            })
+            .collect();
+        let directory = self.index.directory();
+        for file in directory.list_managed_files() {
+            let name = file.to_string_lossy();
+            if name.ends_with(".del") && !named.contains(&*name) {
+                match directory.delete(&file) {
+                    Ok(()) | Err(DeleteError::FileDoesNotExist(_)) => {}
+                    Err(other) => return Err(std::io::Error::other(other).into()),
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Makes everything added visible, with `checkpoint` as the position of the last event.
@@ -218,4 +246,49 @@ fn parse_payload(payload: &str) -> Result<Seq, TextError> {
     serde_json::from_str::<Payload>(payload)
         .map(|p| p.seq)
         .map_err(|_| TextError::Damaged("checkpoint"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn erase_and_commit(dir: &Path, seq: u64) -> Result<u64, TextError> {
+        let mut index = TextIndex::open(dir, true)?;
+        index.erase(&RoaringBitmap::from([1]))?;
+        index.commit(Seq(seq))?;
+        index.close_writer()?;
+        Ok(index.reader().messages())
+    }
+
+    #[test]
+    fn deletions_that_a_crash_left_uncommitted_are_written_again() {
+        let whole = tempfile::tempdir().expect("temp dir");
+        let mut index = TextIndex::open(whole.path(), false).expect("opens");
+        for n in 0..30 {
+            let message = Message { subject: format!("number {n}"), ..Message::default() };
+            index.add(Ordinal(n), &message).expect("added");
+        }
+        index.commit(Seq(30)).expect("committed");
+        index.close_writer().expect("closed");
+        drop(index);
+        let died = tempfile::tempdir().expect("temp dir");
+        let copy = |only: &dyn Fn(&str) -> bool| {
+            for entry in std::fs::read_dir(whole.path()).expect("reads") {
+                let entry = entry.expect("reads");
+                let name = entry.file_name();
+                if only(&name.to_string_lossy()) {
+                    std::fs::copy(entry.path(), died.path().join(name)).expect("copied");
+                }
+            }
+        };
+        copy(&|_| true);
+        assert_eq!(erase_and_commit(whole.path(), 31).expect("committed"), 29);
+        // As if the process had died before the commit: the bitmap is there, nothing names it.
+        copy(&|name| name.ends_with(".del") || name == ".managed.json");
+        let left = std::fs::read_dir(died.path()).expect("reads");
+        let left = left
+            .filter(|e| e.as_ref().expect("reads").path().extension().is_some_and(|e| e == "del"));
+        assert_eq!(left.count(), 1, "else this test shows nothing");
+        assert_eq!(erase_and_commit(died.path(), 31).expect("written again"), 29);
+    }
 }
