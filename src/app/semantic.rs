@@ -109,8 +109,10 @@ impl Semantic {
     }
 
     /// The model, where there is anything to ask it about.
-    fn model_for(&self, dir: &Path) -> Option<Result<Arc<Model>, Error>> {
-        if Space::any(dir) { self.model() } else { None }
+    fn model_for(&self, mailbox: MailboxNo, dir: &Path) -> Option<Result<Arc<Model>, Error>> {
+        // An open index says so without a look at the disk.
+        let known = self.indexes().contains_key(&mailbox) || Space::any(dir);
+        if known { self.model() } else { None }
     }
 
     fn indexes(&self) -> MutexGuard<'_, HashMap<MailboxNo, Arc<Vectors>>> {
@@ -241,7 +243,7 @@ pub(super) fn closed(config: &Config, identity: &Identity, dir: &Path) -> Meanin
     let space = Space::of(&model);
     let index = space.current(dir).map(|path| Vectors::open_read_only(&path, space.dimensions));
     match index {
-        Some(Ok(index)) if !index.covered().is_empty() => {
+        Some(Ok(index)) if !index.is_empty() => {
             Meaning::Ready(model, Arc::new(index), semantic.never)
         }
         _ => Meaning::Empty,
@@ -334,11 +336,11 @@ impl Postrider {
         }
         let (inner, dir, mailbox) =
             (Arc::clone(&self.inner), self.dir_of(identity), identity.mailbox);
-        blocking(move || match inner.semantic.model_for(&dir) {
+        blocking(move || match inner.semantic.model_for(mailbox, &dir) {
             None => Meaning::Empty,
             Some(Err(_)) => Meaning::Degraded,
             Some(Ok(model)) => match inner.semantic.index(mailbox, &dir, &model) {
-                Ok(index) if index.covered().is_empty() => Meaning::Empty,
+                Ok(index) if index.is_empty() => Meaning::Empty,
                 Ok(index) => Meaning::Ready(model, index, Arc::clone(&inner.semantic.never)),
                 Err(_) => Meaning::Degraded,
             },
@@ -368,7 +370,7 @@ impl Postrider {
                 index_bytes: 0,
             };
             if let Meaning::Ready(_, index, _) = meaning {
-                status.embedded = index.covered().intersection_len(&eligible);
+                status.embedded = index.covered_among(&eligible);
                 status.passages = u64::from(index.rows());
                 let file = std::fs::metadata(index.dir().join("data.mdb"));
                 status.index_bytes = file.map_or(0, |file| file.len());

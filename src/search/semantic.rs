@@ -96,7 +96,7 @@ impl Meaning {
         let share = match self {
             Self::Ready(_, vectors, never) => {
                 let wanted = eligible(catalog, never)?;
-                let covered = vectors.covered().intersection_len(&wanted);
+                let covered = vectors.covered_among(&wanted);
                 if wanted.is_empty() { 1.0 } else { covered as f64 / wanted.len() as f64 }
             }
             _ => 0.0,

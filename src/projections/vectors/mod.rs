@@ -185,6 +185,19 @@ impl Vectors {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).covered.clone()
     }
 
+    /// Whether nothing is in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).covered.is_empty()
+    }
+
+    /// How many of these messages are in it.
+    #[must_use]
+    pub fn covered_among(&self, messages: &RoaringBitmap) -> u64 {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.covered.intersection_len(messages)
+    }
+
     /// Rows written, those taken out included.
     #[must_use]
     pub fn rows(&self) -> u32 {
