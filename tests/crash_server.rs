@@ -17,6 +17,7 @@ mod world;
 
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -56,6 +57,8 @@ struct Account {
 }
 
 type Shared = Arc<Mutex<Account>>;
+/// The server was killed.
+type Over = Arc<AtomicBool>;
 
 /// Posts messages until the server is gone; `n` runs through the numbers of this client alone.
 async fn post(address: SocketAddr, shared: Shared, mut n: u64) {
@@ -78,9 +81,13 @@ fn pick(shared: &Shared, state: &mut u64) -> Option<MessageId> {
     (left.len() > 3).then(|| left[random(state) as usize % left.len()])
 }
 
-async fn label(address: SocketAddr, shared: Shared, mut state: u64) {
+async fn label(address: SocketAddr, shared: Shared, over: Over, mut state: u64) {
     loop {
         let Some(id) = pick(&shared, &mut state) else {
+            // It may die before there is anything to pick.
+            if over.load(Ordering::SeqCst) {
+                return;
+            }
             tokio::time::sleep(Duration::from_millis(2)).await;
             continue;
         };
@@ -96,9 +103,13 @@ async fn label(address: SocketAddr, shared: Shared, mut state: u64) {
     }
 }
 
-async fn erase(address: SocketAddr, token: String, shared: Shared, mut state: u64) {
+async fn erase(address: SocketAddr, token: String, shared: Shared, over: Over, mut state: u64) {
     loop {
         let Some(id) = pick(&shared, &mut state) else {
+            // It may die before there is anything to pick.
+            if over.load(Ordering::SeqCst) {
+                return;
+            }
             tokio::time::sleep(Duration::from_millis(2)).await;
             continue;
         };
@@ -122,14 +133,22 @@ async fn erase(address: SocketAddr, token: String, shared: Shared, mut state: u6
 async fn live_and_die(world: &World, shared: &Shared, state: &mut u64) {
     let mut serving = Serving::start(world, &[]);
     let address = serving.address;
+    let over = Over::default();
     let mut clients = tokio::task::JoinSet::new();
     for _ in 0..3 {
         clients.spawn(post(address, Arc::clone(shared), random(state) >> 1));
     }
-    clients.spawn(label(address, Arc::clone(shared), random(state)));
-    clients.spawn(erase(address, serving.token.clone(), Arc::clone(shared), random(state)));
+    clients.spawn(label(address, Arc::clone(shared), Arc::clone(&over), random(state)));
+    clients.spawn(erase(
+        address,
+        serving.token.clone(),
+        Arc::clone(shared),
+        Arc::clone(&over),
+        random(state),
+    ));
     tokio::time::sleep(Duration::from_millis(20 + random(state) % 600)).await;
     serving.kill();
+    over.store(true, Ordering::SeqCst);
     while let Some(ended) = clients.join_next().await {
         ended.expect("no client met a wrong answer");
     }
