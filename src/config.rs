@@ -111,6 +111,9 @@ pub struct Config {
     pub embedding_folder: Option<PathBuf>,
     /// A model behind an address; for `endpoint`.
     pub embedding_endpoint: Option<EndpointSettings>,
+    /// Share of the time in which a server computes vectors while some are missing, percent, 1 to
+    /// 100; the rest it pauses. Default 100, on threads that give way to others.
+    pub embedding_duty_percent: u32,
     /// Mail that no model is ever given, whatever else is set; found by its words as before.
     pub never_embed: NeverEmbed,
     /// IANA zone of the tenant made on first use. Default: the system's zone, else UTC.
@@ -131,6 +134,7 @@ impl Default for Config {
             embedding: Embedding::default(),
             embedding_folder: None,
             embedding_endpoint: None,
+            embedding_duty_percent: 100,
             never_embed: NeverEmbed::default(),
             time_zone: jiff::tz::TimeZone::system()
                 .iana_name()
@@ -200,6 +204,11 @@ impl Config {
                 (1..=128 << 20).contains(&self.message_bytes_max),
                 "message_bytes_max",
                 "1 to 134217728",
+            ),
+            (
+                (1..=100).contains(&self.embedding_duty_percent),
+                "embedding_duty_percent",
+                "1 to 100",
             ),
             (
                 jiff::tz::TimeZone::get(&self.time_zone).is_ok(),

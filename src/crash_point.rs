@@ -4,7 +4,7 @@
 //! `POSTRIDER_FAIL_AT=n` makes the n-th durable write fail, as a full or broken disk would. Only in
 //! builds with debug assertions; a release has nothing of this.
 
-/// Every name, in the order of the work.
+/// Places on the way of mail, in the order of the work.
 pub const NAMES: [&str; 17] = [
     "append keys stored",
     "append batch written",
@@ -23,6 +23,15 @@ pub const NAMES: [&str; 17] = [
     "rebuild catalog swapped",
     "rebuild text swapped",
     "journal begun",
+];
+
+/// Places on the way of vectors.
+pub const EMBEDDING: [&str; 5] = [
+    "embedding kept",
+    "embedding indexed",
+    "embedding complete",
+    "spaces written",
+    "embedding swapped",
 ];
 
 /// Passes a place.
@@ -65,7 +74,8 @@ mod armed {
     }
 
     pub(super) fn reach(name: &'static str) {
-        debug_assert!(super::NAMES.contains(&name), "{name} is not listed");
+        let mut names = super::NAMES.iter().chain(&super::EMBEDDING);
+        debug_assert!(names.any(|known| *known == name), "{name} is not listed");
         let at = AT.get_or_init(|| {
             let setting = std::env::var("POSTRIDER_CRASH_AT").ok()?;
             let (name, nth) = setting.rsplit_once(':')?;

@@ -15,7 +15,7 @@ use hyper::body::{Bytes, Incoming};
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
-use postrider::app::{Error, ImportOptions, Postrider};
+use postrider::app::{EmbedOptions, Error, ImportOptions, Postrider};
 use postrider::config::{Config, Embedding, EndpointSettings};
 use postrider::embed::{Endpoint, Model, ModelError, Role};
 use postrider::search::SearchRequest;
@@ -187,7 +187,7 @@ async fn one_bad_text_does_not_lose_its_batch_and_vectors_that_are_none_are_refu
     let vectors = embed(&asked, Role::Passage, &texts).await;
     let good: Vec<bool> = vectors.iter().map(Result::is_ok).collect();
     assert_eq!(good, [true, true, false, true, true]);
-    assert!(matches!(vectors[2], Err(ModelError::Text(_))));
+    assert!(matches!(vectors[2], Err(ModelError::Refused(_))));
     assert!(asked.may_be_asked(), "a text that is refused is no fault of the model");
 
     let other = embed(&model(server.address, 4), Role::Passage, &["a cat"]).await;
@@ -202,7 +202,7 @@ async fn one_bad_text_does_not_lose_its_batch_and_vectors_that_are_none_are_refu
         let vectors = embed(&model(server.address, 3), Role::Passage, &["a cat"]).await;
         match &vectors[0] {
             Err(ModelError::Remote(_)) => assert!(lasting, "{body}"),
-            Err(ModelError::Text(_)) => assert!(!lasting, "{body}"),
+            Err(ModelError::Refused(_)) => assert!(!lasting, "{body}"),
             other => panic!("{body}: {other:?}"),
         }
     }
@@ -272,7 +272,8 @@ async fn searches_go_by_words_while_the_model_does_not_answer() {
         let path = world.file(&format!("{}.eml", subject.len()), &letter(subject));
         postrider.import("main", &[path], ImportOptions::default()).await.expect("imported");
     }
-    let embedded = postrider.embed("main", None, Arc::default()).await.expect("embeds");
+    let embedded =
+        postrider.embed("main", EmbedOptions::default(), Arc::default()).await.expect("embeds");
     assert_eq!((embedded.computed, embedded.pending), (3, 0));
     let search = async |mode, require_mode| {
         let q = "heating cat".into();
@@ -300,11 +301,12 @@ async fn searches_go_by_words_while_the_model_does_not_answer() {
     assert_eq!(asked, 1, "it is left alone for a minute");
     let path = world.file("more.eml", &letter("more radiators"));
     postrider.import("main", &[path], ImportOptions::default()).await.expect("imported");
-    let failed = postrider.embed("main", None, Arc::default()).await;
+    let failed = postrider.embed("main", EmbedOptions::default(), Arc::default()).await;
     assert!(matches!(failed, Err(Error::Model(_))), "{failed:?}");
 
     *server.script.lock().expect("held") = vec![Step::Right];
-    let embedded = postrider.embed("main", None, Arc::default()).await.expect("embeds");
+    let embedded =
+        postrider.embed("main", EmbedOptions::default(), Arc::default()).await.expect("embeds");
     assert_eq!((embedded.computed, embedded.pending), (1, 0));
     let found = search(Mode::Hybrid, true).await.expect("the work of others says that it is back");
     let state = found.semantic.expect("told");

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use postrider::app::{
-    EmbedProgress, EraseRequest, Error, ImportOptions, Postrider, Selection, search_closed,
+    EmbedOptions, EmbedProgress, EmbedStatus, EraseRequest, Error, ImportOptions, Postrider,
+    Selection, search_closed,
 };
 use postrider::clock::{ManualClock, SharedClock, SystemClock};
 use postrider::config::{Config, Embedding, NeverEmbed};
@@ -44,6 +45,10 @@ async fn ask(postrider: &Postrider, q: &str, mode: Mode) -> SearchResponse {
     postrider.search("main", &request(q, mode)).await.expect("answers")
 }
 
+fn limited(limit: u64) -> EmbedOptions {
+    EmbedOptions { limit: Some(limit), ..EmbedOptions::default() }
+}
+
 fn indexes(world: &World) -> Vec<PathBuf> {
     let mailbox = world.data_dir().join("mailboxes/00000001");
     let entries = std::fs::read_dir(mailbox).expect("there").map(|e| e.expect("reads").path());
@@ -51,6 +56,10 @@ fn indexes(world: &World) -> Vec<PathBuf> {
         .filter(|path| path.is_dir())
         .filter(|path| path.file_name().expect("a name").to_string_lossy().starts_with("vectors-"))
         .collect()
+}
+
+fn count(status: &EmbedStatus) -> u64 {
+    status.active.as_ref().map_or(0, |space| space.embedded)
 }
 
 /// A question that shares no word with the message that answers it.
@@ -66,14 +75,18 @@ async fn what_is_meant_is_found_without_its_words() {
     assert_eq!((state.capability, state.degraded), (Capability::Available, false));
     assert!(state.coverage < 0.001);
 
-    let first = postrider.embed("main", Some(10), Arc::default()).await.expect("embeds");
+    let first = postrider.embed("main", limited(10), Arc::default()).await.expect("embeds");
     assert_eq!(first.computed + first.empty, 10);
-    let rest = postrider.embed("main", None, Arc::default()).await.expect("embeds");
+    let rest =
+        postrider.embed("main", EmbedOptions::default(), Arc::default()).await.expect("embeds");
     assert_eq!((rest.pending, rest.kept), (0, 0));
-    let again = postrider.embed("main", None, Arc::default()).await.expect("embeds");
+    let again =
+        postrider.embed("main", EmbedOptions::default(), Arc::default()).await.expect("embeds");
     assert_eq!((again.computed, again.kept, again.pending), (0, 0, 0), "nothing is asked twice");
     let status = postrider.embed_status("main").await.expect("status");
-    assert_eq!(status.embedded, status.eligible);
+    assert_eq!((status.building, status.eligible), (None, SAMPLES_DISTINCT));
+    let status = status.active.expect("serves");
+    assert_eq!((status.embedded, status.pending, status.failed), (SAMPLES_DISTINCT, 0, 0));
     assert!(status.passages >= first.computed + rest.computed);
 
     let semantic = ask(&postrider, PARAPHRASE, Mode::Semantic).await;
@@ -98,7 +111,7 @@ async fn what_is_meant_is_found_without_its_words() {
 async fn filters_hold_in_every_mode_and_wrong_requests_are_refused() {
     let world = World::new();
     let postrider = with_samples(&world).await;
-    postrider.embed("main", None, Arc::default()).await.expect("embeds");
+    postrider.embed("main", EmbedOptions::default(), Arc::default()).await.expect("embeds");
     let with = request("has:attachment", Mode::Keyword);
     let with = SearchRequest { limit: 1_000, ..with };
     let with = postrider.search("main", &with).await.expect("answers").hits;
@@ -127,7 +140,7 @@ async fn filters_hold_in_every_mode_and_wrong_requests_are_refused() {
     assert_eq!((hybrid.query.mode, hybrid.semantic), (Mode::Keyword, None));
     let refused = off.search("main", &request(PARAPHRASE, Mode::Semantic)).await;
     assert!(matches!(refused, Err(Error::Invalid { path: "mode", .. })), "{refused:?}");
-    let refused = off.embed("main", None, Arc::default()).await;
+    let refused = off.embed("main", EmbedOptions::default(), Arc::default()).await;
     assert!(matches!(refused, Err(Error::Invalid { path: "embedding", .. })), "{refused:?}");
     off.close().await;
 }
@@ -136,7 +149,7 @@ async fn filters_hold_in_every_mode_and_wrong_requests_are_refused() {
 async fn erased_messages_have_no_vectors_left() {
     let world = World::new();
     let postrider = with_samples(&world).await;
-    postrider.embed("main", None, Arc::default()).await.expect("embeds");
+    postrider.embed("main", EmbedOptions::default(), Arc::default()).await.expect("embeds");
     let before = ask(&postrider, PARAPHRASE, Mode::Semantic).await;
     let gone = before.hits[0].message_id;
     let select = Selection::Messages(vec![gone]);
@@ -148,10 +161,11 @@ async fn erased_messages_have_no_vectors_left() {
     assert_eq!(proven.probe.expect("probed").semantic_hits, 0);
     assert_eq!(indexes(&world).len(), 1, "the old index is gone");
     let status = postrider.embed_status("main").await.expect("status");
-    assert_eq!((status.eligible, status.embedded), (SAMPLES_DISTINCT - 1, SAMPLES_DISTINCT - 1));
+    assert_eq!((status.eligible, count(&status)), (SAMPLES_DISTINCT - 1, SAMPLES_DISTINCT - 1));
     let purged = ask(&postrider, PARAPHRASE, Mode::Semantic).await;
     assert_eq!(purged.hits, after.hits, "the index that was filled anew says the same");
-    let again = postrider.embed("main", None, Arc::default()).await.expect("embeds");
+    let again =
+        postrider.embed("main", EmbedOptions::default(), Arc::default()).await.expect("embeds");
     assert_eq!((again.computed, again.kept), (0, 0));
     postrider.close().await;
 }
@@ -160,7 +174,7 @@ async fn erased_messages_have_no_vectors_left() {
 async fn a_lost_or_damaged_index_is_filled_without_asking_the_model() {
     let world = World::new();
     let postrider = with_samples(&world).await;
-    postrider.embed("main", None, Arc::default()).await.expect("embeds");
+    postrider.embed("main", EmbedOptions::default(), Arc::default()).await.expect("embeds");
     let before = ask(&postrider, PARAPHRASE, Mode::Hybrid).await;
     postrider.close().await;
     let cut = |data: Vec<u8>| data[..data.len() / 3].to_vec();
@@ -193,7 +207,8 @@ async fn a_lost_or_damaged_index_is_filled_without_asking_the_model() {
         let postrider = open(&world).await;
         let lost = ask(&postrider, PARAPHRASE, Mode::Hybrid).await;
         assert_eq!(lost.query.mode, Mode::Keyword, "it answers by words meanwhile");
-        let filled = postrider.embed("main", None, Arc::default()).await.expect("embeds");
+        let filled =
+            postrider.embed("main", EmbedOptions::default(), Arc::default()).await.expect("embeds");
         assert_eq!((filled.computed, filled.pending), (0, 0));
         assert!(filled.kept > 80, "{filled:?}");
         let after = ask(&postrider, PARAPHRASE, Mode::Hybrid).await;
@@ -206,7 +221,7 @@ async fn a_lost_or_damaged_index_is_filled_without_asking_the_model() {
 async fn an_erasure_reaches_the_vectors_of_every_model() {
     let world = World::new();
     let postrider = with_samples(&world).await;
-    postrider.embed("main", None, Arc::default()).await.expect("embeds");
+    postrider.embed("main", EmbedOptions::default(), Arc::default()).await.expect("embeds");
     postrider.close().await;
     assert_eq!(indexes(&world).len(), 1);
     let off = Postrider::open(config(&world, Embedding::Off)).await.expect("opens");
@@ -215,13 +230,14 @@ async fn an_erasure_reaches_the_vectors_of_every_model() {
     let receipt = off.erase("main", request).await.expect("erases");
     let proven = off.purged(receipt.receipt_id).await.expect("purged");
     assert!(proven.messages_deleted > 3);
-    assert_eq!(indexes(&world), Vec::<PathBuf>::new(), "nobody would take them out later");
+    assert_eq!(proven.probe.expect("probed").semantic_hits, 0);
     off.close().await;
     let postrider = open(&world).await;
-    let filled = postrider.embed("main", None, Arc::default()).await.expect("embeds");
+    let filled =
+        postrider.embed("main", EmbedOptions::default(), Arc::default()).await.expect("embeds");
     assert_eq!((filled.computed, filled.pending), (0, 0));
     let status = postrider.embed_status("main").await.expect("status");
-    assert_eq!(status.embedded, SAMPLES_DISTINCT - proven.messages_deleted);
+    assert_eq!(count(&status), SAMPLES_DISTINCT - proven.messages_deleted);
     postrider.close().await;
 }
 
@@ -229,7 +245,7 @@ async fn an_erasure_reaches_the_vectors_of_every_model() {
 async fn what_no_model_may_have_is_found_by_words_alone() {
     let world = World::new();
     let postrider = with_samples(&world).await;
-    postrider.embed("main", None, Arc::default()).await.expect("embeds");
+    postrider.embed("main", EmbedOptions::default(), Arc::default()).await.expect("embeds");
     let thread = ask(&postrider, "subject:boiler", Mode::Keyword).await.hits[0].thread_id;
     postrider.close().await;
     let never = NeverEmbed {
@@ -255,10 +271,11 @@ async fn what_no_model_may_have_is_found_by_words_alone() {
         }
     };
     shows("before they are taken out").await;
-    let embedded = postrider.embed("main", None, Arc::default()).await.expect("embeds");
+    let embedded =
+        postrider.embed("main", EmbedOptions::default(), Arc::default()).await.expect("embeds");
     assert_eq!((embedded.computed, embedded.kept, embedded.pending), (0, 0, 0));
     let status = postrider.embed_status("main").await.expect("status");
-    assert_eq!(status.embedded, status.eligible);
+    assert_eq!(count(&status), status.eligible);
     assert!(status.eligible <= SAMPLES_DISTINCT - banned.len() as u64);
     shows("afterwards").await;
     assert!(ask(&postrider, "boiler", Mode::Keyword).await.total > 3, "words find them");
@@ -268,7 +285,10 @@ async fn what_no_model_may_have_is_found_by_words_alone() {
     whole.never_embed.mailboxes = vec!["main".into()];
     let postrider = Postrider::open(whole).await.expect("opens");
     assert_eq!(ask(&postrider, PARAPHRASE, Mode::Hybrid).await.query.mode, Mode::Keyword);
-    postrider.embed("main", None, Arc::default()).await.expect("lets go of them");
+    postrider
+        .embed("main", EmbedOptions::default(), Arc::default())
+        .await
+        .expect("lets go of them");
     assert_eq!(indexes(&world), Vec::<PathBuf>::new());
     postrider.close().await;
     let mut wrong = config(&world, Embedding::Static128);
@@ -282,9 +302,12 @@ async fn an_embedding_stops_when_it_is_asked_to() {
     let postrider = with_samples(&world).await;
     let progress = Arc::<EmbedProgress>::default();
     progress.stop.store(true, Ordering::Relaxed);
-    let stopped = postrider.embed("main", None, Arc::clone(&progress)).await.expect("embeds");
+    let stopped = postrider
+        .embed("main", EmbedOptions::default(), Arc::clone(&progress))
+        .await
+        .expect("embeds");
     assert!(stopped.pending > 0, "one batch and no more: {stopped:?}");
-    let refused = postrider.embed("main", Some(0), Arc::default()).await;
+    let refused = postrider.embed("main", limited(0), Arc::default()).await;
     assert!(matches!(refused, Err(Error::Invalid { path: "limit", .. })), "{refused:?}");
     let semantic = ask(&postrider, PARAPHRASE, Mode::Semantic).await;
     assert!(semantic.notes[0].contains("% of the messages have vectors"), "{:?}", semantic.notes);
@@ -302,15 +325,15 @@ async fn what_comes_in_is_embedded_by_itself() {
     let paths = [world.file("cat.eml", &raw)];
     postrider.import("main", &paths, ImportOptions::default()).await.expect("imported");
     // Nothing tells when it has happened; it looks every two seconds.
-    let mut embedded = 0;
+    let mut found = 0;
     for _ in 0..600 {
-        embedded = postrider.embed_status("main").await.expect("status").embedded;
-        if embedded == 1 {
+        found = count(&postrider.embed_status("main").await.expect("status"));
+        if found == 1 {
             break;
         }
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
-    assert_eq!(embedded, 1);
+    assert_eq!(found, 1);
     assert_eq!(ask(&postrider, "missing pet", Mode::Semantic).await.hits.len(), 1);
     postrider.close().await;
 }

@@ -64,6 +64,8 @@ pub enum Request {
     Open(MailboxNo, oneshot::Sender<Opened>),
     /// Give me this mailbox when it is open already.
     Peek(MailboxNo, oneshot::Sender<Option<MailboxHandle>>),
+    /// Give me every mailbox that is open.
+    List(oneshot::Sender<Vec<(MailboxNo, MailboxHandle)>>),
     /// An opening is done.
     Ready(MailboxNo, Box<Result<Opening, OpenError>>),
     /// Close this mailbox and open it no more: it is going to be erased whole.
@@ -277,6 +279,12 @@ impl Actor for Directory {
                         let _ = myself.cast(Request::Ready(mailbox, opened));
                     });
                 }
+            }
+            Request::List(reply) => {
+                let open =
+                    state.open.iter().map(|(mailbox, (handle, _))| (*mailbox, handle.clone()));
+                // Nobody listens any more when the caller has gone.
+                let _ = reply.send(open.collect());
             }
             Request::Peek(mailbox, reply) => {
                 let _ = reply.send(state.open.get(&mailbox).map(|(handle, _)| handle.clone()));

@@ -150,6 +150,17 @@ impl Running {
         found.await.map_err(|_| gone())
     }
 
+    /// Every mailbox that is open.
+    ///
+    /// # Errors
+    /// [`OpenError`] when the directory is gone.
+    pub async fn open(&self) -> Result<Vec<(MailboxNo, MailboxHandle)>, OpenError> {
+        let gone = || OpenError("the directory is gone; restart".into());
+        let (reply, open) = oneshot::channel();
+        self.directory.cast(directory::Request::List(reply)).map_err(|_| gone())?;
+        open.await.map_err(|_| gone())
+    }
+
     /// Closes a mailbox and opens it no more.
     ///
     /// # Errors

@@ -20,7 +20,6 @@
 //! ```
 
 mod backup;
-mod embedding;
 mod erase;
 mod error;
 mod history;
@@ -47,7 +46,6 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 pub use backup::{BackedUp, Compacted, ErasureToRepeat, Restored, erasures_of, restore};
-pub use embedding::{EmbedProgress, Embedded};
 pub use erase::{ErasePreview, EraseRequest};
 pub use error::{Error, Fault};
 pub use history::{EVENTS_MAX, EventOut, LogStats};
@@ -59,7 +57,9 @@ pub use offline::search_closed;
 pub use rebuild::Rebuilt;
 pub use receipts::ReceiptOut;
 pub use selection::{SELECTED_IDS_MAX, Selection};
-pub use semantic::EmbedStatus;
+pub use semantic::{
+    EmbedOptions, EmbedProgress, EmbedStatus, Embedded, Estimate, Pruned, SpaceStatus, SpacesOut,
+};
 pub use show::{AttachmentOut, ShownMessage};
 pub use status::{Health, MailboxStatus, Status};
 pub use verify::{Finding, Verified, VerifyProgress};
@@ -168,16 +168,16 @@ impl Postrider {
     /// As [`Postrider::open`].
     pub async fn open_with_clock(config: Config, clock: SharedClock) -> Result<Self, Error> {
         config.validate()?;
-        let semantic = semantic::Semantic::new(&config)?;
-        let dir = config.data_dir.clone();
-        let (held, log, registry, receipts, closed) = blocking(move || {
+        let (dir, settings) = (config.data_dir.clone(), config.clone());
+        let (held, log, registry, receipts, closed, semantic) = blocking(move || {
             let held = lock(&dir)?;
             offline::forget(&dir)?;
             let mut log = Log::open(&dir.join("truth"), LogOptions::default())?;
             let registry = log.registry()?;
             let receipts = log.receipts()?;
             let closed = log.closed();
-            Ok::<_, Error>((held, log, registry, receipts, closed))
+            let semantic = semantic::Semantic::new(&settings, &log)?;
+            Ok::<_, Error>((held, log, registry, receipts, closed, semantic))
         })
         .await??;
         let log = Arc::new(log);

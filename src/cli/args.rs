@@ -182,7 +182,9 @@ pub(super) enum Command {
     #[command(after_help = "Examples:
   postrider embed run
   postrider embed run --mailbox work --limit 10000
-  postrider embed status")]
+  postrider embed status
+  postrider embed estimate
+  postrider embed rollback")]
     Embed(Embed),
     /// Say which addresses are yours: mail from them counts as sent
     ///

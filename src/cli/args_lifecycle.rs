@@ -206,12 +206,29 @@ pub(super) enum EmbedWhat {
         /// Messages at most [default: all]
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
         limit: Option<u64>,
+        /// Ask again about passages that the model refused
+        #[arg(long)]
+        retry: bool,
     },
-    /// Tell how many messages have vectors
+    /// Tell how many messages have vectors, and of which model
     Status {
         /// Name or identity of the mailbox [default: every mailbox]
         #[arg(long, value_name = "NAME")]
         mailbox: Option<String>,
+    },
+    /// Tell what giving vectors to the rest takes: passages, tokens, time
+    Estimate,
+    /// Change to the model that the settings name, after `cancel` or `rollback`
+    Begin,
+    /// Stop changing the model; the one that serves goes on to
+    Cancel,
+    /// Go back to the model that served before the last change
+    Rollback,
+    /// Remove vectors of models that neither serve, nor are going to, nor served last
+    Prune {
+        /// Those of the model that served last too: there is no going back then
+        #[arg(long)]
+        superseded: bool,
     },
 }
 

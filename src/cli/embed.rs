@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
-use indicatif::HumanBytes;
+use indicatif::{HumanBytes, HumanCount, HumanDuration};
 
-use crate::app::{EmbedProgress, EmbedStatus, Embedded};
+use crate::app::{EmbedProgress, EmbedStatus, Embedded, Estimate, Pruned, SpaceStatus, SpacesOut};
 use crate::config::Config;
 use crate::http::wire::{JobProgress, path_segment};
-use crate::http::wire_lifecycle::{EmbedReport, EmbedRequest, EmbedStatuses};
-use crate::http::{embed_mailboxes, embed_statuses};
+use crate::http::wire_lifecycle::{
+    EmbedReport, EmbedRequest, EmbedStatuses, PruneRequest, ReembedAction, ReembedRequest,
+};
+use crate::http::{embed_mailboxes, embed_statuses, reembed};
 
 use super::access::Access;
 use super::args_lifecycle::{Embed, EmbedWhat};
@@ -24,8 +27,8 @@ use super::{job, safe};
 pub(super) async fn run(config: Config, args: Embed, out: Output) -> Result<Exit, Failure> {
     let access = Access::find(config).await?;
     let done = match args.what {
-        EmbedWhat::Run { mailbox, limit } => {
-            let report = embed(&access, EmbedRequest { mailbox, limit }).await;
+        EmbedWhat::Run { mailbox, limit, retry } => {
+            let report = embed(&access, EmbedRequest { mailbox, limit, retry }).await;
             report.and_then(|report| {
                 tell_report(&report, out)?;
                 Ok(if report.interrupted { Exit::Interrupted } else { Exit::Fine })
@@ -35,6 +38,14 @@ pub(super) async fn run(config: Config, args: Embed, out: Output) -> Result<Exit
             let statuses = statuses(&access, mailbox).await;
             statuses.and_then(|statuses| tell_statuses(&statuses, out)).map(|()| Exit::Fine)
         }
+        EmbedWhat::Estimate => {
+            let estimate = estimate(&access).await;
+            estimate.and_then(|estimate| tell_estimate(estimate.as_ref(), out)).map(|()| Exit::Fine)
+        }
+        EmbedWhat::Begin => change(&access, ReembedAction::Begin, out).await,
+        EmbedWhat::Cancel => change(&access, ReembedAction::Cancel, out).await,
+        EmbedWhat::Rollback => change(&access, ReembedAction::RollBack, out).await,
+        EmbedWhat::Prune { superseded } => prune(&access, superseded, out).await,
     };
     access.close().await;
     done
@@ -70,6 +81,85 @@ async fn statuses(access: &Access, mailbox: Option<String>) -> Result<EmbedStatu
     }
 }
 
+async fn estimate(access: &Access) -> Result<Option<Estimate>, Failure> {
+    match access {
+        Access::Here(postrider) => Ok(postrider.estimate_embedding().await?),
+        Access::Server(client) => client.get("/v1/admin/embed/estimate").await,
+    }
+}
+
+async fn change(access: &Access, action: ReembedAction, out: Output) -> Result<Exit, Failure> {
+    let spaces: SpacesOut = match access {
+        Access::Here(postrider) => reembed(postrider, action).await?,
+        Access::Server(client) => {
+            client.post("/v1/admin/embed/spaces", &ReembedRequest { action }).await?
+        }
+    };
+    if out.json {
+        out.value(&spaces)?;
+    } else {
+        tell_spaces(&spaces, out)?;
+    }
+    Ok(Exit::Fine)
+}
+
+async fn prune(access: &Access, superseded: bool, out: Output) -> Result<Exit, Failure> {
+    let Pruned { indexes, messages } = match access {
+        Access::Here(postrider) => postrider.prune_embeddings(superseded).await?,
+        Access::Server(client) => {
+            client.post("/v1/admin/embed/prune", &PruneRequest { superseded }).await?
+        }
+    };
+    if out.json {
+        out.value(&Pruned { indexes, messages })?;
+    } else {
+        let indexes = if indexes == 1 { "1 index".into() } else { format!("{indexes} indexes") };
+        out.text(&format!(
+            "removed {indexes} and what was kept of {}\n",
+            counted(messages, "message")
+        ))?;
+    }
+    Ok(Exit::Fine)
+}
+
+fn tell_spaces(spaces: &SpacesOut, out: Output) -> Result<(), Failure> {
+    let SpacesOut { active, building, superseded } = spaces;
+    if let Some(active) = active {
+        out.text(&format!("{} serves\n", safe::line(active)))?;
+    }
+    if let Some(building) = building {
+        let building = safe::line(building);
+        out.text(&format!(
+            "{building} is being filled and serves when every mailbox is complete; \
+             `postrider embed run`, or a server, goes on\n"
+        ))?;
+    }
+    if let Some(superseded) = superseded {
+        let superseded = safe::line(superseded);
+        out.text(&format!("{superseded} served before; `postrider embed rollback` goes back\n"))?;
+    }
+    Ok(())
+}
+
+fn tell_estimate(estimate: Option<&Estimate>, out: Output) -> Result<(), Failure> {
+    if out.json {
+        return out.value(&estimate);
+    }
+    let Some(Estimate { model, messages, passages, tokens, seconds }) = estimate else {
+        return out.text("searches by meaning are turned off\n");
+    };
+    let time = seconds.map_or_else(String::new, |seconds| {
+        format!(", {} on this machine", HumanDuration(Duration::from_secs(seconds)))
+    });
+    out.text(&format!(
+        "{}: {} without vectors; about {}, {} tokens{time}\n",
+        safe::line(model),
+        counted(*messages, "message"),
+        counted(*passages, "passage"),
+        HumanCount(*tokens)
+    ))
+}
+
 fn tell_report(report: &EmbedReport, out: Output) -> Result<(), Failure> {
     if out.json {
         return out.value(report);
@@ -77,12 +167,17 @@ fn tell_report(report: &EmbedReport, out: Output) -> Result<(), Failure> {
     if report.mailboxes.is_empty() && !report.interrupted {
         return out.text("no mailbox\n");
     }
-    for Embedded { mailbox, computed, kept, empty, pending } in &report.mailboxes {
+    for Embedded { mailbox, computed, kept, empty, failed, pending } in &report.mailboxes {
+        let refused = if *failed == 0 { String::new() } else { format!(" ({failed} in part)") };
         out.text(&format!(
-            "{}: {} computed, {kept} kept from before, {empty} without text; {pending} to go\n",
+            "{}: {} computed{refused}, {kept} kept from before, {empty} without text; {pending} to \
+             go\n",
             safe::line(mailbox),
             counted(*computed, "message")
         ))?;
+    }
+    if report.spaces.building.is_some() || report.spaces.superseded.is_some() {
+        tell_spaces(&report.spaces, out)?;
     }
     Ok(())
 }
@@ -94,19 +189,31 @@ fn tell_statuses(statuses: &EmbedStatuses, out: Output) -> Result<(), Failure> {
     if statuses.mailboxes.is_empty() {
         return out.text("no mailbox\n");
     }
-    for EmbedStatus { mailbox, model, eligible, embedded, passages, index_bytes } in
-        &statuses.mailboxes
-    {
+    for EmbedStatus { mailbox, eligible, active, building } in &statuses.mailboxes {
         let mailbox = safe::line(mailbox);
-        match model {
-            None => out.text(&format!("{mailbox}: searches by meaning are turned off\n"))?,
-            Some(model) => out.text(&format!(
-                "{mailbox}: {embedded} of {} have vectors by {model}; {}, {}\n",
+        if active.is_none() {
+            out.text(&format!("{mailbox}: searches by meaning are turned off\n"))?;
+        }
+        for space in [active, building].into_iter().flatten() {
+            let SpaceStatus { model, embedded, failed, deleting, passages, index_bytes, .. } =
+                space;
+            let mut more = String::new();
+            for (count, what) in [(failed, "refused in part"), (deleting, "to lose them")] {
+                if *count > 0 {
+                    more.push_str(&format!(", {count} {what}"));
+                }
+            }
+            out.text(&format!(
+                "{mailbox}: {embedded} of {} have vectors by {}{more}; {}, {}\n",
                 counted(*eligible, "message"),
+                safe::line(model),
                 counted(*passages, "passage"),
                 HumanBytes(*index_bytes)
-            ))?,
+            ))?;
         }
+    }
+    if statuses.spaces.building.is_some() || statuses.spaces.superseded.is_some() {
+        tell_spaces(&statuses.spaces, out)?;
     }
     Ok(())
 }

@@ -60,8 +60,11 @@ pub(super) async fn run(config: Config, args: Import, out: Output) -> Result<Exi
     let done = match (done, &then) {
         // So that what is asked at once is also found by what it means.
         (Ok(account), Some((mailbox, _))) if embeds => {
-            let request =
-                EmbedRequest { mailbox: Some(mailbox.clone()), limit: Some(EMBEDDED_FIRST_MAX) };
+            let request = EmbedRequest {
+                mailbox: Some(mailbox.clone()),
+                limit: Some(EMBEDDED_FIRST_MAX),
+                retry: false,
+            };
             embed::embed(&access, request).await.map(|report| Account {
                 interrupted: account.interrupted || report.interrupted,
                 ..account

@@ -87,6 +87,12 @@ pub fn chunks(subject: &str, text: &str, limits: Limits) -> Vec<Chunk> {
     packed
 }
 
+/// Tokens that a text is likely to have.
+#[must_use]
+pub fn tokens(text: &str) -> u64 {
+    Estimate::of(text).rounded_up()
+}
+
 /// What a model is given for a passage: the first one with the subject before it.
 #[must_use]
 pub fn passage(subject: &str, text: &str, chunk: &Chunk, limits: Limits) -> String {

@@ -35,6 +35,11 @@ impl Estimate {
         text.chars().map(Self::of_char).sum()
     }
 
+    /// Whole tokens, rounded up.
+    pub(super) fn rounded_up(self) -> u64 {
+        self.0.div_ceil(100)
+    }
+
     pub(super) fn plus(self, other: Self) -> Self {
         Self(self.0 + other.0)
     }

@@ -38,6 +38,9 @@ pub enum ModelError {
     /// The model behind an address does not answer as it should. Never holds a text or a key.
     #[error("{0}")]
     Remote(&'static str),
+    /// The model behind an address refuses this text, or gives something that is no vector.
+    #[error("{0}")]
+    Refused(&'static str),
     /// This text has no vector.
     #[error("{0}")]
     Text(&'static str),

@@ -144,6 +144,12 @@ impl Model {
         Ok(Self { profile, kind, failed: Mutex::default() })
     }
 
+    /// Whether it lies behind an address.
+    #[must_use]
+    pub fn is_remote(&self) -> bool {
+        matches!(self.kind, Kind::Remote(_))
+    }
+
     /// Whether it may be asked for the vector of a query: not within a minute after it failed.
     #[must_use]
     pub fn may_be_asked(&self) -> bool {

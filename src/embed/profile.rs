@@ -26,7 +26,23 @@ pub struct Profile {
 
 /// Short name of a profile: equal for equal profiles and rules of cutting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "&str")]
 pub struct Fingerprint(pub [u8; 8]);
+
+impl From<Fingerprint> for String {
+    fn from(fingerprint: Fingerprint) -> Self {
+        fingerprint.to_string()
+    }
+}
+
+impl TryFrom<&str> for Fingerprint {
+    type Error = &'static str;
+
+    fn try_from(text: &str) -> Result<Self, Self::Error> {
+        let number = (text.len() == 16).then(|| u64::from_str_radix(text, 16).ok()).flatten();
+        number.map(|n| Self(n.to_be_bytes())).ok_or("must be 16 hexadecimal digits")
+    }
+}
 
 impl std::fmt::Display for Fingerprint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -114,7 +114,7 @@ impl Remote {
             Ok(vectors) => vectors,
             Err(Fault::Passing(what, _) | Fault::Lasting(what)) => all(what),
             Err(Fault::Refused) if texts.len() == 1 => {
-                vec![Err(ModelError::Text("a text that the model refuses"))]
+                vec![Err(ModelError::Refused("a text that the model refuses"))]
             }
             Err(Fault::Refused) => {
                 let (first, second) = texts.split_at(texts.len() / 2);
@@ -220,7 +220,7 @@ impl Remote {
             checked.push(if whole {
                 Ok(vector)
             } else {
-                Err(ModelError::Text("a text whose vector is none"))
+                Err(ModelError::Refused("a text whose vector is none"))
             });
         }
         Ok(checked)

@@ -106,6 +106,28 @@ impl Log {
         Ok(())
     }
 
+    /// Drops everything that is kept in a space, and tells for how many messages that was.
+    ///
+    /// # Errors
+    /// [`LogError::Store`].
+    pub fn drop_space(&self, space: SpaceName) -> Result<u64, LogError> {
+        let mut dropped = 0;
+        for guard in self.embeddings.prefix(space) {
+            self.embeddings.remove(guard.key()?)?;
+            dropped += 1;
+        }
+        Ok(dropped)
+    }
+
+    /// Rewrites what is kept without what was dropped.
+    ///
+    /// # Errors
+    /// [`LogError::Store`].
+    pub fn compact_embeddings(&self) -> Result<(), LogError> {
+        self.embeddings.rotate_memtable_and_wait()?;
+        Ok(self.embeddings.major_compact()?)
+    }
+
     /// Every space for which something is kept.
     ///
     /// # Errors
@@ -185,5 +207,9 @@ mod tests {
         log.drop_embeddings(&[one, other], mailbox, &gone).expect("dropped");
         assert_eq!(log.embedded(one, mailbox).expect("reads"), RoaringBitmap::from([2]));
         assert_eq!(log.spaces().expect("reads"), [one]);
+        assert_eq!(log.drop_space(other).expect("nothing there"), 0);
+        assert_eq!(log.drop_space(one).expect("dropped"), 1);
+        log.compact_embeddings().expect("compacted");
+        assert_eq!(log.spaces().expect("reads"), [] as [SpaceName; 0]);
     }
 }

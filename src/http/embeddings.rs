@@ -11,8 +11,10 @@ use super::body::{self, ADMIN_JSON_BYTES_MAX};
 use super::refusal::Refusal;
 use super::routes::Shared;
 use super::wire::{ErrorBody, JobStarted};
-use super::wire_lifecycle::{EmbedReport, EmbedRequest, EmbedStatuses};
-use crate::app::{EmbedProgress, Error, Postrider};
+use super::wire_lifecycle::{
+    EmbedReport, EmbedRequest, EmbedStatuses, PruneRequest, ReembedAction, ReembedRequest,
+};
+use crate::app::{EmbedOptions, EmbedProgress, Error, Estimate, Postrider, Pruned, SpacesOut};
 
 /// Gives vectors to the messages of one mailbox that have none, or of all.
 ///
@@ -28,9 +30,12 @@ pub async fn embed_mailboxes(
         if progress.stop.load(Ordering::Relaxed) {
             break;
         }
-        mailboxes.push(postrider.embed(&name, request.limit, Arc::clone(progress)).await?);
+        let options =
+            EmbedOptions { limit: request.limit, retry: request.retry, ..EmbedOptions::default() };
+        mailboxes.push(postrider.embed(&name, options, Arc::clone(progress)).await?);
     }
-    Ok(EmbedReport { mailboxes, interrupted: progress.stop.load(Ordering::Relaxed) })
+    let interrupted = progress.stop.load(Ordering::Relaxed);
+    Ok(EmbedReport { mailboxes, spaces: postrider.spaces(), interrupted })
 }
 
 /// How the vectors of one mailbox stand, or of all.
@@ -45,7 +50,19 @@ pub async fn embed_statuses(
     for name in names(postrider, mailbox)? {
         mailboxes.push(postrider.embed_status(&name).await?);
     }
-    Ok(EmbedStatuses { mailboxes })
+    Ok(EmbedStatuses { spaces: postrider.spaces(), mailboxes })
+}
+
+/// Begins, cancels or takes back a change of the model.
+///
+/// # Errors
+/// [`Error::Invalid`] when there is nothing to do; otherwise what the stores say.
+pub async fn reembed(postrider: &Postrider, action: ReembedAction) -> Result<SpacesOut, Error> {
+    match action {
+        ReembedAction::Begin => postrider.begin_reembed().await,
+        ReembedAction::Cancel => postrider.cancel_reembed().await,
+        ReembedAction::RollBack => postrider.roll_back_reembed().await,
+    }
 }
 
 fn names(postrider: &Postrider, mailbox: Option<&str>) -> Result<Vec<String>, Error> {
@@ -77,6 +94,31 @@ pub(super) async fn embed(
         serde_json::to_value(report).map_err(|_| Error::Gone)
     })?;
     Ok((StatusCode::ACCEPTED, Json(JobStarted { job_id: job.id().to_owned() })))
+}
+
+/// `POST /v1/admin/embed/spaces`.
+pub(super) async fn spaces(
+    State(shared): State<Shared>,
+    request: Request,
+) -> Result<Json<SpacesOut>, Refusal> {
+    let ReembedRequest { action } = body::json(request, ADMIN_JSON_BYTES_MAX).await?;
+    Ok(Json(reembed(&shared.postrider, action).await?))
+}
+
+/// `POST /v1/admin/embed/prune`.
+pub(super) async fn prune(
+    State(shared): State<Shared>,
+    request: Request,
+) -> Result<Json<Pruned>, Refusal> {
+    let PruneRequest { superseded } = body::json(request, ADMIN_JSON_BYTES_MAX).await?;
+    Ok(Json(shared.postrider.prune_embeddings(superseded).await?))
+}
+
+/// `GET /v1/admin/embed/estimate`: `null` while searches by meaning are turned off.
+pub(super) async fn estimate(
+    State(shared): State<Shared>,
+) -> Result<Json<Option<Estimate>>, Refusal> {
+    Ok(Json(shared.postrider.estimate_embedding().await?))
 }
 
 /// `GET /v1/admin/embed?mailbox=`.

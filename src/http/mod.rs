@@ -28,7 +28,7 @@ mod time_limit;
 pub mod wire;
 pub mod wire_lifecycle;
 
-pub use embeddings::{embed_mailboxes, embed_statuses};
+pub use embeddings::{embed_mailboxes, embed_statuses, reembed};
 pub use maintenance::verify_mailboxes;
 pub use rebuild::{RebuildWatch, rebuild_mailboxes};
 pub use server::{Server, StartError};

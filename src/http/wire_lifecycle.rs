@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::app::{
     EmbedStatus, Embedded, EraseRequest, Error, EventOut, HoldOut, LabelChange, ReceiptOut,
-    Selection, Verified,
+    Selection, SpacesOut, Verified,
 };
 use crate::events::Status;
 use crate::ids::{MessageId, ThreadId};
@@ -170,6 +170,36 @@ pub struct EmbedRequest {
     pub mailbox: Option<String>,
     /// Messages at most; without it, all that have no vectors.
     pub limit: Option<u64>,
+    /// Ask again about passages that the model refused.
+    pub retry: bool,
+}
+
+/// What to do about a change of the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReembedAction {
+    /// Fill the space of the model that the settings name.
+    Begin,
+    /// Stop filling it.
+    Cancel,
+    /// Let the model serve again that served before.
+    RollBack,
+}
+
+/// Body of `POST /v1/admin/embed/spaces`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReembedRequest {
+    /// What to do.
+    pub action: ReembedAction,
+}
+
+/// Body of `POST /v1/admin/embed/prune`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PruneRequest {
+    /// Those of the model that served before the last swap too.
+    pub superseded: bool,
 }
 
 /// What an embedding did.
@@ -177,6 +207,8 @@ pub struct EmbedRequest {
 pub struct EmbedReport {
     /// Mailboxes in order of their names.
     pub mailboxes: Vec<Embedded>,
+    /// Which models there are vectors of now.
+    pub spaces: SpacesOut,
     /// It was stopped before the end; what is done stays done.
     pub interrupted: bool,
 }
@@ -184,6 +216,8 @@ pub struct EmbedReport {
 /// How vectors stand.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EmbedStatuses {
+    /// Which models there are vectors of.
+    pub spaces: SpacesOut,
     /// Mailboxes in order of their names.
     pub mailboxes: Vec<EmbedStatus>,
 }

@@ -36,7 +36,7 @@ pub enum Trust {
 #[derive(Debug, Clone)]
 pub struct Generations {
     dir: PathBuf,
-    kind: &'static str,
+    kind: String,
     fingerprint: u32,
 }
 
@@ -49,8 +49,8 @@ struct Mark {
 impl Generations {
     /// Generations of `kind` in the mailbox's directory, of this program's schema.
     #[must_use]
-    pub fn new(dir: &Path, kind: &'static str, fingerprint: u32) -> Self {
-        Self { dir: dir.to_owned(), kind, fingerprint }
+    pub fn new(dir: &Path, kind: impl Into<String>, fingerprint: u32) -> Self {
+        Self { dir: dir.to_owned(), kind: kind.into(), fingerprint }
     }
 
     fn prefix(&self) -> String {

@@ -101,6 +101,8 @@ pub struct SearchResponse {
 /// How the semantic half of an answer stands.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SemanticOut {
+    /// Name of the model that serves.
+    pub model: String,
     /// Whether it could be asked.
     pub capability: Capability,
     /// Share of the messages in reach that have vectors, 0 to 1, three decimals.

@@ -19,12 +19,21 @@ use crate::query::fold_name;
 pub enum Meaning {
     /// It is turned off.
     Inactive,
-    /// The model cannot be had.
-    Degraded,
-    /// No message has vectors yet: nothing to ask, and no model to load.
-    Empty,
-    /// Vectors of a mailbox, the model they come from, and what it is never given.
-    Ready(Arc<Model>, Arc<Vectors>, Arc<Never>),
+    /// The model of this name cannot be had.
+    Degraded(String),
+    /// No message has vectors of the model of this name yet: nothing to ask, and nothing to load.
+    Empty(String),
+    /// There are vectors.
+    Ready {
+        /// Name of the model.
+        name: String,
+        /// The model they come from.
+        model: Arc<Model>,
+        /// Those of the mailbox.
+        index: Arc<Vectors>,
+        /// What the model is never given.
+        never: Arc<Never>,
+    },
 }
 
 /// Mail that no model is ever given.
@@ -87,21 +96,24 @@ impl Meaning {
     /// # Errors
     /// [`CatalogError`].
     pub fn state(&self, catalog: &CatalogView) -> Result<Option<SemanticOut>, CatalogError> {
-        let capability = match self {
+        let (name, capability) = match self {
             Self::Inactive => return Ok(None),
-            Self::Degraded => Capability::Degraded,
-            Self::Ready(model, ..) if !model.may_be_asked() => Capability::Degraded,
-            Self::Empty | Self::Ready(..) => Capability::Available,
+            Self::Degraded(name) => (name, Capability::Degraded),
+            Self::Ready { name, model, .. } if !model.may_be_asked() => {
+                (name, Capability::Degraded)
+            }
+            Self::Empty(name) | Self::Ready { name, .. } => (name, Capability::Available),
         };
         let share = match self {
-            Self::Ready(_, vectors, never) => {
+            Self::Ready { index, never, .. } => {
                 let wanted = eligible(catalog, never)?;
-                let covered = vectors.covered_among(&wanted);
+                let covered = index.whole_among(&wanted);
                 if wanted.is_empty() { 1.0 } else { covered as f64 / wanted.len() as f64 }
             }
             _ => 0.0,
         };
         Ok(Some(SemanticOut {
+            model: name.clone(),
             capability,
             coverage: (share * 1_000.0).round() / 1_000.0,
             degraded: false,
@@ -117,11 +129,11 @@ impl Meaning {
         limit: usize,
     ) -> Result<Option<Vec<Near>>, SearchError> {
         match self {
-            Self::Inactive | Self::Degraded => Ok(None),
-            Self::Empty => Ok(Some(Vec::new())),
+            Self::Inactive | Self::Degraded(_) => Ok(None),
+            Self::Empty(_) => Ok(Some(Vec::new())),
             // It failed less than a minute ago.
-            Self::Ready(model, ..) if !model.may_be_asked() => Ok(None),
-            Self::Ready(model, vectors, never) => {
+            Self::Ready { model, .. } if !model.may_be_asked() => Ok(None),
+            Self::Ready { model, index, never, .. } => {
                 let query = match model.embed(Role::Query, &[text]).pop() {
                     Some(Ok(query)) => query,
                     Some(Err(ModelError::Remote(_))) => return Ok(None),
@@ -130,7 +142,7 @@ impl Meaning {
                 };
                 // What was given to a model before it was forbidden to.
                 let candidates = candidates - never.messages(catalog)?;
-                let found = vectors.nearest(&query, &candidates, limit);
+                let found = index.nearest(&query, &candidates, limit);
                 Ok(Some(found.map_err(ProjectionError::from)?))
             }
         }

@@ -7,7 +7,7 @@
 //!
 //! | table | key | value |
 //! |---|---|---|
-//! | `meta` | name | rows, covered messages |
+//! | `meta` | name | rows, covered messages, those with a refused passage |
 //! | `bytes` | block u32 BE | 256 × dimensions signed bytes |
 //! | `places` | block u32 BE | 256 × (ordinal u32, start u32, end u32, step f32), LE |
 //! | `exact` | row u32 BE | dimensions × f16 |
@@ -16,7 +16,6 @@ mod rows;
 mod scan;
 mod stored;
 
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -33,6 +32,8 @@ use crate::ids::Ordinal;
 const MAP_BYTES: usize = 16 << 30;
 /// How long a closing waits for readers.
 const CLOSING_WAIT: Duration = Duration::from_secs(10);
+/// Version of what lies in an index.
+pub const LAYOUT: u32 = 1;
 /// Rows of a block.
 const BLOCK_ROWS: usize = 256;
 /// Rows ranked exactly for each one wanted; scores of bytes are off by about a hundredth.
@@ -86,6 +87,8 @@ pub struct Vectors {
 struct State {
     rows: u32,
     covered: RoaringBitmap,
+    /// Those of them with a passage that the model refused.
+    failed: RoaringBitmap,
 }
 
 /// A message near a query.
@@ -100,19 +103,13 @@ pub struct Near {
 }
 
 impl Vectors {
-    /// Opens or creates the index in `dir`.
+    /// Opens or creates the index in `dir`. LMDB has no checksums: reading a damaged file can end
+    /// the process, so the caller must know that it was closed well.
     ///
     /// # Errors
     /// [`VectorError`]: throw the directory away and fill a new one.
     pub fn open(dir: &Path, dimensions: u32) -> Result<Self, VectorError> {
         std::fs::create_dir_all(dir)?;
-        if dir.join("data.mdb").exists() {
-            // LMDB has no checksums: reading a damaged file can end the process.
-            if !was_closed_well(dir) {
-                return Err(VectorError::Damaged("changed since it was closed, or never closed"));
-            }
-            std::fs::remove_file(mark_path(dir))?;
-        }
         let mut options = EnvOpenOptions::new().read_txn_without_tls();
         options.map_size(MAP_BYTES).max_dbs(4).max_readers(512);
         #[expect(unsafe_code, reason = "LMDB maps a file: the directory lock keeps others out")]
@@ -131,14 +128,11 @@ impl Vectors {
         Ok(Self { env, tables, dimensions: dimensions as usize, dir: dir.to_owned(), state })
     }
 
-    /// Opens an index that nobody writes, without changing a byte of it.
+    /// Opens an index that nobody writes and that was closed well, without changing a byte of it.
     ///
     /// # Errors
     /// [`VectorError`].
     pub fn open_read_only(dir: &Path, dimensions: u32) -> Result<Self, VectorError> {
-        if !was_closed_well(dir) {
-            return Err(VectorError::Damaged("changed since it was closed, or never closed"));
-        }
         let mut options = EnvOpenOptions::new().read_txn_without_tls();
         options.map_size(MAP_BYTES).max_dbs(4);
         #[expect(unsafe_code, reason = "LMDB maps a file: the directory lock keeps writers out")]
@@ -161,16 +155,15 @@ impl Vectors {
         Ok(Self { env, tables, dimensions: dimensions as usize, dir: dir.to_owned(), state })
     }
 
-    /// Closes the index and marks it as closed well; without a mark it is not opened again. Waits
-    /// for whoever still reads.
+    /// Closes the index; waits for whoever still reads.
     ///
     /// # Errors
-    /// [`VectorError`]; the next opening then throws it away.
+    /// [`VectorError`]: it must not be taken for closed well.
     pub fn close(self) -> Result<(), VectorError> {
         if !self.env.prepare_for_closing().wait_timeout(CLOSING_WAIT) {
             return Err(VectorError::Damaged("somebody still reads it"));
         }
-        Ok(std::fs::write(mark_path(&self.dir), file_state(&self.dir)?)?)
+        Ok(())
     }
 
     /// Where it lies.
@@ -185,17 +178,23 @@ impl Vectors {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).covered.clone()
     }
 
+    /// Those of them with a passage that the model refused.
+    #[must_use]
+    pub fn failed(&self) -> RoaringBitmap {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).failed.clone()
+    }
+
     /// Whether nothing is in it.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).covered.is_empty()
     }
 
-    /// How many of these messages are in it.
+    /// How many of these messages have all their vectors.
     #[must_use]
-    pub fn covered_among(&self, messages: &RoaringBitmap) -> u64 {
+    pub fn whole_among(&self, messages: &RoaringBitmap) -> u64 {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.covered.intersection_len(messages)
+        state.covered.intersection_len(messages) - state.failed.intersection_len(messages)
     }
 
     /// Rows written, those taken out included.
@@ -216,6 +215,9 @@ impl Vectors {
         for (ordinal, stored) in messages {
             if !next.covered.insert(ordinal.0) {
                 continue;
+            }
+            if stored.failed > 0 {
+                next.failed.insert(ordinal.0);
             }
             for (passage, halves) in stored.passages.iter().zip(stored.vectors(self.dimensions)) {
                 if block.is_full() {
@@ -248,6 +250,7 @@ impl Vectors {
         }
         let mut next = state.clone();
         next.covered -= &gone;
+        next.failed -= &gone;
         let mut wtxn = self.env.write_txn()?;
         let mut blocks = Vec::new();
         for entry in self.tables.places.iter(&wtxn)? {
@@ -380,23 +383,6 @@ impl std::fmt::Debug for Vectors {
     }
 }
 
-/// Where the mark of an index lies that was closed well.
-#[must_use]
-pub fn mark_path(dir: &Path) -> PathBuf {
-    dir.with_extension("clean")
-}
-
-/// What a change of the file would change.
-fn file_state(dir: &Path) -> std::io::Result<String> {
-    let file = std::fs::metadata(dir.join("data.mdb"))?;
-    Ok(format!("{} {}.{:09}\n", file.len(), file.mtime(), file.mtime_nsec()))
-}
-
-fn was_closed_well(dir: &Path) -> bool {
-    let marked = std::fs::read_to_string(mark_path(dir));
-    matches!((marked, file_state(dir)), (Ok(marked), Ok(now)) if marked == now)
-}
-
 fn block_number(key: &[u8]) -> Result<u32, VectorError> {
     key.try_into().map(u32::from_be_bytes).map_err(|_| VectorError::Damaged("block key"))
 }
@@ -449,19 +435,25 @@ impl State {
     fn load(tables: Tables, rtxn: &RoTxn<'_, WithoutTls>) -> Result<Self, VectorError> {
         let Some(rows) = tables.meta.get(rtxn, b"rows")? else { return Ok(Self::default()) };
         let rows = rows.try_into().map(u32::from_be_bytes);
-        let covered = tables.meta.get(rtxn, b"covered")?.unwrap_or_default();
+        let bitmap = |name: &[u8]| {
+            let bytes = tables.meta.get(rtxn, name)?.unwrap_or_default();
+            RoaringBitmap::deserialize_from(bytes)
+                .map_err(|_| VectorError::Damaged("a set of messages"))
+        };
         Ok(Self {
             rows: rows.map_err(|_| VectorError::Damaged("rows"))?,
-            covered: RoaringBitmap::deserialize_from(covered)
-                .map_err(|_| VectorError::Damaged("covered messages"))?,
+            covered: bitmap(b"covered")?,
+            failed: bitmap(b"failed")?,
         })
     }
 
     fn store(&self, tables: Tables, wtxn: &mut heed::RwTxn<'_>) -> Result<(), VectorError> {
-        let mut covered = Vec::with_capacity(self.covered.serialized_size());
-        self.covered.serialize_into(&mut covered)?;
-        tables.meta.put(wtxn, b"rows", &self.rows.to_be_bytes())?;
-        Ok(tables.meta.put(wtxn, b"covered", &covered)?)
+        for (name, messages) in [("covered", &self.covered), ("failed", &self.failed)] {
+            let mut bytes = Vec::with_capacity(messages.serialized_size());
+            messages.serialize_into(&mut bytes)?;
+            tables.meta.put(wtxn, name.as_bytes(), &bytes)?;
+        }
+        Ok(tables.meta.put(wtxn, b"rows", &self.rows.to_be_bytes())?)
     }
 }
 

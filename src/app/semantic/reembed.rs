@@ -1,0 +1,326 @@
+//! Changing the model: fill another space beside the one that serves, let it serve when it is
+//! complete, go back, give up, clear away.
+//!
+//! Vectors are computed by the same means as ever ([`Postrider::embed`]); here is decided who
+//! serves. Whatever was computed is kept in the log, so that nothing is asked twice.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use super::spaces::{Shape, Space, Spaces};
+use super::{Semantic, lock};
+use crate::app::{Error, Postrider, blocking};
+use crate::crash_point;
+use crate::embed::chunk;
+use crate::embed::{Fingerprint, Role};
+use crate::ids::MailboxNo;
+use crate::search::semantic::eligible;
+
+/// Messages looked at for an estimate.
+const SAMPLE_MESSAGES: u64 = 128;
+/// Passages computed for an estimate.
+const SAMPLE_PASSAGES: usize = 16;
+
+/// Mailboxes that are complete in the space that is being filled.
+#[derive(Debug, Default)]
+pub(super) struct Complete {
+    space: Option<Fingerprint>,
+    mailboxes: HashSet<MailboxNo>,
+}
+
+/// Which models there are vectors of.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SpacesOut {
+    /// What searches read.
+    pub active: Option<String>,
+    /// What is being filled to serve next.
+    pub building: Option<String>,
+    /// What served before, kept for going back.
+    pub superseded: Option<String>,
+}
+
+/// What filling a space takes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// Name of the model.
+    pub model: String,
+    /// Messages without vectors of it.
+    pub messages: u64,
+    /// Passages of them, about.
+    pub passages: u64,
+    /// Tokens of them, about: what a hosted model is paid for.
+    pub tokens: u64,
+    /// Time on this machine, about; absent for a model behind an address.
+    pub seconds: Option<u64>,
+}
+
+/// What a clearing took away.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pruned {
+    /// Indexes removed.
+    pub indexes: u64,
+    /// Messages whose vectors of a model are not kept any more.
+    pub messages: u64,
+}
+
+impl Semantic {
+    /// The space that is being filled, once its model was loaded.
+    pub(super) fn building(&self) -> Option<Fingerprint> {
+        self.spaces().building.as_ref()?.vectors.map(|shape| shape.fingerprint)
+    }
+}
+
+impl Postrider {
+    /// Whether a mailbox was seen complete in the space that is being filled.
+    pub(super) fn is_complete(&self, mailbox: MailboxNo, building: Fingerprint) -> bool {
+        let complete = lock(&self.inner.semantic.complete);
+        complete.space == Some(building) && complete.mailboxes.contains(&mailbox)
+    }
+
+    /// Takes note that a mailbox is complete in a space. When that is the one being filled and every
+    /// mailbox is, it serves from now on: by one rename of one file.
+    pub(super) async fn completed(&self, mailbox: MailboxNo, shape: Shape) -> Result<(), Error> {
+        let semantic = &self.inner.semantic;
+        let space = shape.fingerprint;
+        if semantic.building() != Some(space) {
+            return Ok(());
+        }
+        let identities = self.identities();
+        {
+            let mut complete = lock(&semantic.complete);
+            if complete.space != Some(space) {
+                *complete = Complete { space: Some(space), mailboxes: HashSet::new() };
+            }
+            complete.mailboxes.insert(mailbox);
+            let is_complete = |mailbox| complete.mailboxes.contains(&mailbox);
+            if !identities.iter().all(|i| is_complete(i.mailbox) || semantic.is_banned(i)) {
+                return Ok(());
+            }
+        }
+        crash_point::reach("embedding complete");
+        let inner = Arc::clone(&self.inner);
+        blocking(move || {
+            inner.semantic.change(&inner.config, |spaces| {
+                // Cancelled meanwhile?
+                if spaces.building.as_ref().and_then(|b| b.vectors) == Some(shape) {
+                    spaces.swap();
+                }
+            })
+        })
+        .await??;
+        crash_point::reach("embedding swapped");
+        let serves = self.spaces().active.unwrap_or_default();
+        tracing::info!(model = serves, "searches by meaning read the vectors of another model now");
+        Ok(())
+    }
+
+    /// Which models there are vectors of.
+    #[must_use]
+    pub fn spaces(&self) -> SpacesOut {
+        let spaces = self.inner.semantic.spaces();
+        let name = |space: &Option<Space>| space.as_ref().map(|space| space.model.name());
+        SpacesOut {
+            active: name(&spaces.active),
+            building: name(&spaces.building),
+            superseded: name(&spaces.superseded),
+        }
+    }
+
+    /// Begins to fill the space of the model that the settings name, also after that was cancelled
+    /// or gone back from. A change of the settings does so by itself.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] when it is turned off; otherwise what the stores say.
+    pub async fn begin_reembed(&self) -> Result<SpacesOut, Error> {
+        let Some(wanted) = self.inner.semantic.wanted.clone() else {
+            return Err(Error::Invalid {
+                path: "embedding",
+                message: "is `off` in the configuration; set it to the model that shall serve"
+                    .into(),
+            });
+        };
+        let inner = Arc::clone(&self.inner);
+        blocking(move || {
+            let kept = inner.log.spaces()?;
+            inner.semantic.change(&inner.config, |spaces| {
+                spaces.begin(&wanted, |space| kept.contains(&space.0));
+            })
+        })
+        .await??;
+        Ok(self.spaces())
+    }
+
+    /// Stops filling a space; what served goes on to serve. What was computed stays in the log.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] when none is being filled; otherwise what the stores say.
+    pub async fn cancel_reembed(&self) -> Result<SpacesOut, Error> {
+        let inner = Arc::clone(&self.inner);
+        let cancelled = blocking(move || inner.semantic.change(&inner.config, Spaces::cancel));
+        if !cancelled.await?? {
+            return Err(Error::Invalid {
+                path: "embed",
+                message: "no model is being changed; nothing to cancel".into(),
+            });
+        }
+        Ok(self.spaces())
+    }
+
+    /// Lets the model serve again that served before the last swap. Mail that came since gets its
+    /// vectors from it as new mail does.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] when nothing is kept; otherwise what the stores say.
+    pub async fn roll_back_reembed(&self) -> Result<SpacesOut, Error> {
+        let inner = Arc::clone(&self.inner);
+        let back = blocking(move || inner.semantic.change(&inner.config, Spaces::roll_back));
+        if !back.await?? {
+            return Err(Error::Invalid {
+                path: "embed",
+                message: "no model served before; nothing to go back to".into(),
+            });
+        }
+        Ok(self.spaces())
+    }
+
+    /// Removes the vectors of models that neither serve, nor are going to, nor served before, and
+    /// those with `superseded` too: there is no going back then.
+    ///
+    /// # Errors
+    /// What the stores say.
+    pub async fn prune_embeddings(&self, superseded: bool) -> Result<Pruned, Error> {
+        let inner = Arc::clone(&self.inner);
+        let kept = blocking(move || {
+            inner.semantic.change(&inner.config, |spaces| {
+                if superseded {
+                    spaces.superseded = None;
+                }
+                spaces.kept()
+            })
+        });
+        let kept = kept.await??;
+        let mut pruned = Pruned::default();
+        for identity in self.identities() {
+            let one = self.inner.purges.of(identity.mailbox);
+            let _one = one.lock().await;
+            let (inner, dir, kept) =
+                (Arc::clone(&self.inner), self.dir_of(&identity), kept.clone());
+            let removed =
+                blocking(move || inner.semantic.indexes.keep_only(identity.mailbox, &dir, &kept));
+            pruned.indexes += removed.await??;
+        }
+        let inner = Arc::clone(&self.inner);
+        let dropped = blocking(move || {
+            let mut dropped = 0;
+            for space in inner.log.spaces()? {
+                if !kept.iter().any(|shape| shape.fingerprint.0 == space) {
+                    dropped += inner.log.drop_space(space)?;
+                }
+            }
+            inner.log.compact_embeddings()?;
+            Ok::<_, Error>(dropped)
+        });
+        pruned.messages = dropped.await??;
+        Ok(pruned)
+    }
+
+    /// What filling the space of the next model takes, or of the one that serves; judged by a
+    /// sample of the messages that have no vectors of it. `None` when it is turned off.
+    ///
+    /// # Errors
+    /// What the model or the stores say.
+    pub async fn estimate_embedding(&self) -> Result<Option<Estimate>, Error> {
+        if self.inner.semantic.is_off() {
+            return Ok(None);
+        }
+        let inner = Arc::clone(&self.inner);
+        let (spaces, fault) = blocking(move || inner.semantic.written(&inner.config)).await??;
+        let Some(space) = spaces.into_iter().next_back() else {
+            return fault.map_or(Ok(None), Err);
+        };
+        let mut sum = Sample::default();
+        let model = space.model.name();
+        for identity in self.identities() {
+            if self.inner.semantic.is_banned(&identity) {
+                continue;
+            }
+            let view = self.view(&self.handle(&identity).await?).await?;
+            let (inner, dir, space) =
+                (Arc::clone(&self.inner), self.dir_of(&identity), space.clone());
+            let one = blocking(move || {
+                let (model, shape) = inner.semantic.model_of(&space)?;
+                let mut pending = eligible(&view.catalog, &inner.semantic.never)?;
+                if inner.semantic.indexes.exists(identity.mailbox, &dir, shape) {
+                    let index = inner.semantic.indexes.get(identity.mailbox, &dir, shape)?;
+                    pending -= index.covered();
+                }
+                let step = (pending.len() / SAMPLE_MESSAGES).max(1) as usize;
+                let sampled: Vec<_> =
+                    pending.iter().step_by(step).map(crate::ids::Ordinal).collect();
+                let mut sample = Sample { messages: pending.len(), ..Sample::default() };
+                let mut texts = Vec::new();
+                let limits = model.profile().limits();
+                for message in view.catalog.prepared(sampled)? {
+                    let text = message.new_text();
+                    sample.looked_at += 1;
+                    for one in chunk::chunks(&message.subject, &text, limits) {
+                        let passage = chunk::passage(&message.subject, &text, &one, limits);
+                        sample.passages += 1;
+                        sample.tokens += chunk::tokens(&passage);
+                        texts.push(passage);
+                    }
+                }
+                if !model.is_remote() {
+                    texts.truncate(SAMPLE_PASSAGES);
+                    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+                    let began = Instant::now();
+                    let _ = model.embed(Role::Passage, &texts);
+                    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+                    sample.timed += texts.len() as u64;
+                    sample.seconds += began.elapsed().as_secs_f64() / threads as f64;
+                }
+                Ok::<_, Error>(sample)
+            });
+            sum.add(&one.await??);
+        }
+        Ok(Some(sum.estimate(model)))
+    }
+}
+
+#[derive(Default)]
+struct Sample {
+    messages: u64,
+    looked_at: u64,
+    passages: u64,
+    tokens: u64,
+    timed: u64,
+    seconds: f64,
+}
+
+impl Sample {
+    fn add(&mut self, other: &Self) {
+        // Each mailbox counts by its own sample.
+        let share = other.messages.checked_div(other.looked_at).unwrap_or(0).max(1);
+        self.messages += other.messages;
+        self.looked_at += other.looked_at;
+        self.passages += other.passages * share;
+        self.tokens += other.tokens * share;
+        self.timed += other.timed;
+        self.seconds += other.seconds;
+    }
+
+    fn estimate(&self, model: String) -> Estimate {
+        let each = self.seconds / self.timed.max(1) as f64;
+        let seconds = (each * self.passages as f64).ceil() as u64;
+        Estimate {
+            model,
+            messages: self.messages,
+            passages: self.passages,
+            tokens: self.tokens,
+            seconds: (self.timed > 0).then_some(seconds),
+        }
+    }
+}
