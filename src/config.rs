@@ -29,7 +29,7 @@ pub enum Embedding {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EndpointSettings {
-    /// `http://host:port/v1`; `/embeddings` is added. Plain HTTP only.
+    /// `http://host:port/v1` or `https://…`; `/embeddings` is added.
     pub url: String,
     /// Name of the model there.
     pub model: String,
@@ -47,9 +47,97 @@ pub struct EndpointSettings {
     /// Environment variable that holds the key, where one is wanted.
     #[serde(default)]
     pub key_env: Option<String>,
+    /// File that holds the key.
+    #[serde(default)]
+    pub key_file: Option<PathBuf>,
     /// Longest wait for the vectors of a batch, ms, 100 to 600,000. Default 30,000.
     #[serde(default = "wait_default")]
     pub wait_ms: u64,
+    /// Requests for passages at once, 1 to 16. Default 2.
+    #[serde(default = "at_once_default")]
+    pub requests_at_once: u32,
+    /// Texts it is given in a minute at most. Default no limit; queries are not held up.
+    #[serde(default)]
+    pub texts_per_minute: Option<u32>,
+    /// Texts it is given in a day (UTC) at most. Default no limit.
+    #[serde(default)]
+    pub texts_per_day: Option<u32>,
+    /// Further addresses of the same model, asked in order while those before fail.
+    #[serde(default)]
+    pub fallbacks: Vec<FallbackSettings>,
+}
+
+/// Another address of a model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FallbackSettings {
+    /// As that of the first.
+    pub url: String,
+    /// Name of the model there. Default the same.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// Environment variable that holds the key.
+    #[serde(default)]
+    pub key_env: Option<String>,
+    /// File that holds the key.
+    #[serde(default)]
+    pub key_file: Option<PathBuf>,
+}
+
+/// Who ranks the first hits of a hybrid search again.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rerank {
+    /// Nobody.
+    #[default]
+    Off,
+    /// A cross-encoder in a folder.
+    Folder,
+    /// What answers at an address.
+    Endpoint,
+}
+
+/// How a reranker behind an address is asked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RerankForm {
+    /// As Jina and Cohere do it, and llama.cpp and vLLM.
+    #[default]
+    Jina,
+    /// As TEI does it.
+    Tei,
+}
+
+/// A reranker behind an address.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RerankSettings {
+    /// `http://host:port/v1` or `https://…`; `/rerank` is added.
+    pub url: String,
+    /// Name of the model there.
+    pub model: String,
+    /// How it is asked. Default `jina`.
+    #[serde(default)]
+    pub style: RerankForm,
+    /// Environment variable that holds the key, where one is wanted.
+    #[serde(default)]
+    pub key_env: Option<String>,
+    /// File that holds the key.
+    #[serde(default)]
+    pub key_file: Option<PathBuf>,
+    /// Longest wait for an answer, ms, 100 to 60,000. Default 1,500 (Pylota Mail search §9).
+    #[serde(default = "rerank_wait_default")]
+    pub wait_ms: u64,
+}
+
+fn rerank_wait_default() -> u64 {
+    1_500
+}
+
+impl RerankSettings {
+    fn is_in_range(&self) -> bool {
+        (100..=60_000).contains(&self.wait_ms) && is_address(&self.url) && !self.model.is_empty()
+    }
 }
 
 /// Mail that no model is ever given.
@@ -74,12 +162,25 @@ fn wait_default() -> u64 {
     30_000
 }
 
+fn at_once_default() -> u32 {
+    2
+}
+
+/// Whether an address is one that can be asked.
+fn is_address(url: &str) -> bool {
+    url.starts_with("http://") || url.starts_with("https://")
+}
+
 impl EndpointSettings {
     fn is_in_range(&self) -> bool {
         (1..=4_096).contains(&self.dimensions)
             && (64..=32_768).contains(&self.tokens_max)
             && (100..=600_000).contains(&self.wait_ms)
-            && self.url.starts_with("http://")
+            && (1..=16).contains(&self.requests_at_once)
+            && self.texts_per_minute != Some(0)
+            && self.texts_per_day != Some(0)
+            && is_address(&self.url)
+            && self.fallbacks.iter().all(|fallback| is_address(&fallback.url))
             && !self.model.is_empty()
     }
 }
@@ -111,6 +212,12 @@ pub struct Config {
     pub embedding_folder: Option<PathBuf>,
     /// A model behind an address; for `endpoint`.
     pub embedding_endpoint: Option<EndpointSettings>,
+    /// Who ranks the first hits of a hybrid search again: `off` (default), `folder` or `endpoint`.
+    pub rerank: Rerank,
+    /// Folder of a cross-encoder of the BERT or XLM-R family with one label; for `folder`.
+    pub rerank_folder: Option<PathBuf>,
+    /// A reranker behind an address; for `endpoint`.
+    pub rerank_endpoint: Option<RerankSettings>,
     /// Share of the time in which a server computes vectors while some are missing, percent, 1 to
     /// 100; the rest it pauses. Default 100, on threads that give way to others.
     pub embedding_duty_percent: u32,
@@ -134,6 +241,9 @@ impl Default for Config {
             embedding: Embedding::default(),
             embedding_folder: None,
             embedding_endpoint: None,
+            rerank: Rerank::Off,
+            rerank_folder: None,
+            rerank_endpoint: None,
             embedding_duty_percent: 100,
             never_embed: NeverEmbed::default(),
             time_zone: jiff::tz::TimeZone::system()
@@ -230,8 +340,24 @@ impl Config {
             (
                 self.embedding_endpoint.as_ref().is_none_or(EndpointSettings::is_in_range),
                 "embedding_endpoint",
-                "url http://…, model, dimensions 1 to 4096, tokens_max 64 to 32768, wait_ms 100 to \
-                 600000",
+                "url http://… or https://…, model, dimensions 1 to 4096, tokens_max 64 to 32768, \
+                 wait_ms 100 to 600000, requests_at_once 1 to 16, texts_per_minute and \
+                 texts_per_day at least 1",
+            ),
+            (
+                self.rerank != Rerank::Folder || self.rerank_folder.is_some(),
+                "rerank_folder",
+                "the folder of a cross-encoder, for `rerank = \"folder\"`",
+            ),
+            (
+                self.rerank != Rerank::Endpoint || self.rerank_endpoint.is_some(),
+                "rerank_endpoint",
+                "a table with url and model, for `rerank = \"endpoint\"`",
+            ),
+            (
+                self.rerank_endpoint.as_ref().is_none_or(RerankSettings::is_in_range),
+                "rerank_endpoint",
+                "url http://… or https://…, model, wait_ms 100 to 60000",
             ),
         ];
         for (holds, name, allowed) in checks.into_iter().chain(models) {
@@ -258,7 +384,7 @@ mod tests {
             ("embedding = \"folder\"", "embedding_folder must be the folder"),
             ("embedding = \"endpoint\"", "embedding_endpoint must be a table"),
             (
-                "[embedding_endpoint]\nurl = \"https://x\"\nmodel = \"m\"\ndimensions = 3",
+                "[embedding_endpoint]\nurl = \"ftp://x\"\nmodel = \"m\"\ndimensions = 3",
                 "embedding_endpoint must be url http://",
             ),
         ] {

@@ -17,7 +17,7 @@ use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use postrider::app::{EmbedOptions, Error, ImportOptions, Postrider};
 use postrider::config::{Config, Embedding, EndpointSettings};
-use postrider::embed::{Endpoint, Model, ModelError, Role};
+use postrider::embed::{Address, Allowance, Endpoint, Model, ModelError, Role, Vector};
 use postrider::search::SearchRequest;
 use postrider::search::request::{Capability, Mode};
 use serde_json::{Value, json};
@@ -122,18 +122,28 @@ async fn serve(script: Vec<Step>) -> Server {
     server
 }
 
-fn model(address: SocketAddr, dimensions: u32) -> Arc<Model> {
-    let endpoint = Endpoint {
-        url: format!("http://{address}/v1/"),
+fn endpoint(urls: &[&str], dimensions: u32) -> Endpoint {
+    let address = |url: &&str| Address {
+        url: (*url).into(),
         model: "warm".into(),
-        dimensions,
         key: Some("secret".into()),
-        wait: Duration::from_millis(400),
     };
+    Endpoint {
+        addresses: urls.iter().map(address).collect(),
+        dimensions,
+        wait: Duration::from_millis(400),
+        at_once: 2,
+        allowance: Allowance::default(),
+        reference: None,
+    }
+}
+
+fn model(address: SocketAddr, dimensions: u32) -> Arc<Model> {
+    let endpoint = endpoint(&[&format!("http://{address}/v1/")], dimensions);
     Arc::new(Model::remote(endpoint, 512, String::new(), String::new()).expect("an address"))
 }
 
-type Vectors = Vec<Result<Vec<f32>, ModelError>>;
+type Vectors = Vec<Result<Vector, ModelError>>;
 
 async fn embed(model: &Arc<Model>, role: Role, texts: &[&'static str]) -> Vectors {
     let (model, texts) = (Arc::clone(model), texts.to_vec());
@@ -166,7 +176,7 @@ async fn passing_faults_are_tried_again_and_lasting_ones_are_not() {
         let vectors = embed(&model, Role::Passage, &["the boiler", "a cat"]).await;
         match told {
             None => {
-                let first = vectors[0].as_ref().expect("a vector");
+                let first = &vectors[0].as_ref().expect("a vector").values;
                 assert!((first[0] - 0.6).abs() < 1e-6, "of length 1: {first:?}");
                 assert!(model.may_be_asked());
             }
@@ -206,15 +216,8 @@ async fn one_bad_text_does_not_lose_its_batch_and_vectors_that_are_none_are_refu
             other => panic!("{body}: {other:?}"),
         }
     }
-    for url in ["https://127.0.0.1/v1", "nonsense", "http://"] {
-        let endpoint = Endpoint {
-            url: url.into(),
-            model: "warm".into(),
-            dimensions: 3,
-            key: None,
-            wait: Duration::from_secs(1),
-        };
-        let refused = Model::remote(endpoint, 512, String::new(), String::new());
+    for url in ["ftp://127.0.0.1/v1", "nonsense", "http://"] {
+        let refused = Model::remote(endpoint(&[url], 3), 512, String::new(), String::new());
         assert!(matches!(refused, Err(ModelError::File(_))), "{url}");
     }
 }
@@ -229,7 +232,12 @@ async fn open(world: &World, address: SocketAddr) -> Postrider {
         passage_prefix: String::new(),
         // Any variable that is set; its value would be the key.
         key_env: None,
+        key_file: None,
         wait_ms: 400,
+        requests_at_once: 2,
+        texts_per_minute: None,
+        texts_per_day: None,
+        fallbacks: Vec::new(),
     };
     let config = Config {
         data_dir: world.data_dir(),
@@ -275,26 +283,30 @@ async fn searches_go_by_words_while_the_model_does_not_answer() {
     let embedded =
         postrider.embed("main", EmbedOptions::default(), Arc::default()).await.expect("embeds");
     assert_eq!((embedded.computed, embedded.pending), (3, 0));
-    let search = async |mode, require_mode| {
-        let q = "heating cat".into();
+    let search = async |q: &str, mode, require_mode| {
+        let q = q.into();
         let request = SearchRequest { q, mode, require_mode, ..SearchRequest::default() };
         postrider.search("main", &request).await
     };
-    let found = search(Mode::Semantic, true).await.expect("answers");
+    let found = search("heating cat", Mode::Semantic, true).await.expect("answers");
     assert_eq!(found.hits.len(), 3);
     assert!(found.hits[0].why[0] == "semantic:1.000" && found.hits[2].score < 0.001, "{found:?}");
 
     *server.script.lock().expect("held") = vec![Step::Status(500, None)];
     let before = server.asked.load(Ordering::SeqCst);
+    let known = search("heating cat", Mode::Semantic, true).await.expect("answers");
+    assert_eq!(known.hits, found.hits, "the vectors of the last queries are kept");
+    assert_eq!(server.asked.load(Ordering::SeqCst), before);
     for _ in 0..3 {
-        let found = search(Mode::Hybrid, false).await.expect("answers by words");
+        let found = search("radiators cat", Mode::Hybrid, false).await.expect("answers by words");
         let state = found.semantic.expect("told");
         assert_eq!(found.query.mode, Mode::Keyword);
         assert_eq!((state.capability, state.degraded), (Capability::Degraded, true));
         assert!((state.coverage - 1.0).abs() < 1e-9);
-        let semantic = search(Mode::Semantic, false).await.expect("answers by words");
+        let semantic =
+            search("radiators cat", Mode::Semantic, false).await.expect("answers by words");
         assert_eq!(semantic.query.mode, Mode::Keyword);
-        let refused = search(Mode::Hybrid, true).await;
+        let refused = search("radiators cat", Mode::Hybrid, true).await;
         assert!(matches!(refused, Err(Error::Degraded)), "{refused:?}");
     }
     let asked = server.asked.load(Ordering::SeqCst) - before;
@@ -308,8 +320,76 @@ async fn searches_go_by_words_while_the_model_does_not_answer() {
     let embedded =
         postrider.embed("main", EmbedOptions::default(), Arc::default()).await.expect("embeds");
     assert_eq!((embedded.computed, embedded.pending), (1, 0));
-    let found = search(Mode::Hybrid, true).await.expect("the work of others says that it is back");
+    let found = search("radiators cat", Mode::Hybrid, true)
+        .await
+        .expect("the work of others says that it is back");
     let state = found.semantic.expect("told");
     assert_eq!((state.capability, state.degraded), (Capability::Available, false));
     postrider.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_next_address_is_asked_while_those_before_fail() {
+    let (first, second) =
+        (serve(vec![Step::Status(500, None)]).await, serve(vec![Step::Right]).await);
+    let urls = [format!("http://{}/v1", first.address), format!("http://{}/v1", second.address)];
+    let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
+    let remote = Model::remote(endpoint(&urls, 3), 512, String::new(), String::new());
+    let model = Arc::new(remote.expect("addresses"));
+    let asked = |server: &Server| server.asked.load(Ordering::SeqCst);
+    for role in [Role::Passage, Role::Query, Role::Passage] {
+        let vectors = embed(&model, role, &["the boiler"]).await;
+        assert!(vectors[0].is_ok(), "{vectors:?}");
+        assert!(model.may_be_asked());
+    }
+    assert_eq!((asked(&first), asked(&second)), (3, 3), "the first is left alone for a minute");
+    *second.script.lock().expect("held") = vec![Step::Status(401, None)];
+    let vectors = embed(&model, Role::Passage, &["the boiler"]).await;
+    assert_eq!(fault(&vectors), "the model refuses the key");
+    *first.script.lock().expect("held") = vec![Step::Right];
+    let vectors = embed(&model, Role::Passage, &["the boiler"]).await;
+    assert!(vectors[0].is_ok(), "when all are resting, all are asked");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_model_in_its_place_is_found_out() {
+    let server = serve(vec![Step::Right]).await;
+    let mut right = endpoint(&[&format!("http://{}/v1", server.address)], 3);
+    // That of the probe, which is not about heating.
+    right.reference = Some(vec![0.0, 0.0, 1.0]);
+    let mut other = right.clone();
+    other.reference = Some(vec![0.0, 0.6, 0.8]);
+    let model = |endpoint| {
+        Arc::new(Model::remote(endpoint, 512, String::new(), String::new()).expect("an address"))
+    };
+    let vectors = embed(&model(right), Role::Query, &["the boiler"]).await;
+    assert_eq!(vectors.len(), 1);
+    assert!((vectors[0].as_ref().expect("a vector").values[1] - 0.8).abs() < 1e-6);
+    let vectors = embed(&model(other), Role::Query, &["the boiler"]).await;
+    assert_eq!(fault(&vectors), "the model gives other vectors than those that are kept");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_text_that_is_too_long_is_cut_and_a_closing_waits_for_nobody() {
+    let server = serve(vec![Step::Refuse("the end")]).await;
+    let asked = model(server.address, 3);
+    let long: &'static str = Box::leak((("radiators ".repeat(60)) + "the end").into_boxed_str());
+    let vectors = embed(&asked, Role::Passage, &[long, "a cat"]).await;
+    let cut: Vec<bool> = vectors.iter().map(|v| v.as_ref().expect("a vector").cut).collect();
+    assert_eq!(cut, [true, false]);
+
+    let server = serve(vec![Step::Silence]).await;
+    let mut patient = endpoint(&[&format!("http://{}/v1", server.address)], 3);
+    patient.wait = Duration::from_secs(600);
+    let patient = Model::remote(patient, 512, String::new(), String::new());
+    let patient = Arc::new(patient.expect("an address"));
+    let asking = embed(&patient, Role::Passage, &["a cat"]);
+    let closing = async {
+        while server.asked.load(Ordering::SeqCst) == 0 {
+            tokio::task::yield_now().await;
+        }
+        patient.close();
+    };
+    let (vectors, ()) = tokio::join!(asking, closing);
+    assert_eq!(fault(&vectors), "the program is about to end");
 }

@@ -64,6 +64,8 @@ fn render(query: &str, answer: &SearchResponse, ids: &[String]) -> String {
         notes,
         as_of_seq: _,
         semantic: _,
+        rerank: _,
+        degraded: _,
     } = answer;
     let _ = writeln!(text, "query:  {query}\nparsed: {}\nsort:   {:?}", echo.parsed, echo.sort);
     let _ = writeln!(text, "total:  {total} exact={total_is_exact}");

@@ -18,9 +18,10 @@ use source::{
 
 /// Folders of `src` from bottom to top. A folder imports from lower rows only: not from its own
 /// row, not from above. A row may name all that its folders import, where that is less.
-const LAYERS: [(&[&str], Option<&[&str]>); 11] = [
+const LAYERS: [(&[&str], Option<&[&str]>); 12] = [
     (&["ids", "clock", "compress", "crash_point", "config", "attachment_class"], Some(&[])),
-    (&["mail", "query", "embed"], Some(&["ids", "attachment_class"])),
+    (&["mail", "query"], Some(&["ids", "attachment_class"])),
+    (&["embed"], Some(&["clock"])),
     // The truth knows nothing of how mail is read: its stored shapes are its own.
     (&["events"], Some(&["ids", "clock", "compress", "crash_point"])),
     (&["projections"], None),

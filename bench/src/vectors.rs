@@ -49,7 +49,8 @@ pub(crate) fn run(source: &Path, scratch: &Path, count: usize) -> Fallible<Figur
     })?;
     let parts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let began = Instant::now();
-    let vectors: Vec<Vec<f32>> = model.embed(Role::Passage, &parts).into_iter().flatten().collect();
+    let vectors = model.embed(Role::Passage, &parts).into_iter().flatten();
+    let vectors: Vec<Vec<f32>> = vectors.map(|vector| vector.values).collect();
     let embedding = began.elapsed().as_secs_f64();
     // Every so manieth is asked for instead of being in the index.
     let every = vectors.len() / QUERIES;

@@ -72,8 +72,6 @@ use crate::events::registry::{Identity, Registry, Tenant};
 use crate::events::{Event, Log, LogOptions};
 use crate::ids::{IdentityId, Seq, TenantId};
 use crate::projections::view::View;
-use crate::search::request::Mode;
-use crate::search::semantic::Meaning;
 use crate::search::{MailboxOwner, SearchRequest, SearchResponse};
 
 /// Name of the mailbox that is used when none is named.
@@ -404,13 +402,9 @@ impl Postrider {
         let now_ms = self.inner.clock.now_ms();
         let owner = MailboxOwner { identity: identity.id };
         let request = request.clone();
-        let meaning = match request.mode {
-            Mode::Keyword => Meaning::Inactive,
-            Mode::Semantic | Mode::Hybrid => self.meaning(&identity).await?,
-        };
-        let answer = blocking(move || {
-            crate::search::search(&view, &owner, &request, &zone, now_ms, &meaning)
-        });
+        let aids = self.aids(&identity, &request).await?;
+        let answer =
+            blocking(move || crate::search::search(&view, &owner, &request, &zone, now_ms, &aids));
         let answer = answer.await?.map_err(Error::from);
         if matches!(answer, Err(Error::Projection(_))) {
             handle.distrusted.store(true, std::sync::atomic::Ordering::SeqCst);

@@ -21,8 +21,6 @@ use crate::ids::{MailboxNo, Seq};
 use crate::projections::generation::{Generations, Trust};
 use crate::projections::set::ProjectionSet;
 use crate::projections::view::View;
-use crate::search::request::Mode;
-use crate::search::semantic::Meaning;
 use crate::search::{MailboxOwner, SearchRequest, SearchResponse};
 
 #[derive(Serialize, Deserialize)]
@@ -94,18 +92,12 @@ pub fn search_closed(
     let zone = registry.tenant_of(identity).map_or("UTC", |t| t.time_zone.as_str());
     let zone = jiff::tz::TimeZone::get(zone).unwrap_or(jiff::tz::TimeZone::UTC);
     let owner = MailboxOwner { identity: identity.id };
-    let meaning = match request.mode {
-        Mode::Keyword => Meaning::Inactive,
-        Mode::Semantic | Mode::Hybrid => {
-            let dir = mailbox_dir(&config.data_dir.join("mailboxes"), identity.mailbox);
-            super::semantic::closed(config, identity, &dir)
-        }
-    };
+    let dir = mailbox_dir(&config.data_dir.join("mailboxes"), identity.mailbox);
+    let aids = super::semantic::closed(config, identity, &dir, request);
     let now_ms = clock.now_ms();
-    let answer = crate::search::search(&view, &owner, request, &zone, now_ms, &meaning);
+    let answer = crate::search::search(&view, &owner, request, &zone, now_ms, &aids);
     if matches!(answer, Err(crate::search::SearchError::Projection(_))) {
         // Damage: without its marks the directory is checked as it is opened, and mended.
-        let dir = mailbox_dir(&config.data_dir.join("mailboxes"), identity.mailbox);
         let (catalogs, texts) = ProjectionSet::generations(&dir);
         for generations in [catalogs, texts] {
             if let Ok(Some(path)) = generations.current() {

@@ -248,6 +248,9 @@ pub(super) struct Search {
     /// Find quarantined mail too
     #[arg(long)]
     pub(super) include_quarantined: bool,
+    /// Leave the order to the fusion, also where the settings name a model that ranks again
+    #[arg(long)]
+    pub(super) no_rerank: bool,
     /// Mark the words found in the text shown
     #[arg(long)]
     pub(super) highlight: bool,

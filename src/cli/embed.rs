@@ -167,8 +167,13 @@ fn tell_report(report: &EmbedReport, out: Output) -> Result<(), Failure> {
     if report.mailboxes.is_empty() && !report.interrupted {
         return out.text("no mailbox\n");
     }
-    for Embedded { mailbox, computed, kept, empty, failed, pending } in &report.mailboxes {
-        let refused = if *failed == 0 { String::new() } else { format!(" ({failed} in part)") };
+    for Embedded { mailbox, computed, kept, empty, failed, cut, pending } in &report.mailboxes {
+        let mut refused = String::new();
+        for (count, what) in [(failed, "refused in part"), (cut, "cut")] {
+            if *count > 0 {
+                refused.push_str(&format!(" ({count} {what})"));
+            }
+        }
         out.text(&format!(
             "{}: {} computed{refused}, {kept} kept from before, {empty} without text; {pending} to \
              go\n",

@@ -25,6 +25,7 @@ pub(super) fn run(config: Config, args: &Search, out: Output) -> Result<Exit, Fa
         limit: args.limit,
         highlight: args.highlight || out.marks(),
         include_quarantined: args.include_quarantined,
+        rerank: !args.no_rerank,
         ..request(&args.query.join(" "), out)
     };
     let mailbox = &args.of.mailbox;

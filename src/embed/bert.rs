@@ -86,19 +86,25 @@ pub(super) enum Pooling {
     First,
 }
 
-struct Linear {
+/// A matrix and what is added to its products.
+pub(super) struct Linear {
     weight: Matrix,
     bias: Vec<f32>,
 }
 
 impl Linear {
-    fn load(file: &Weights<'_>, name: &str, out: usize, inner: usize) -> Result<Self, ModelError> {
+    pub(super) fn load(
+        file: &Weights<'_>,
+        name: &str,
+        out: usize,
+        inner: usize,
+    ) -> Result<Self, ModelError> {
         let weight = file.matrix(&format!("{name}.weight"), Some(out), Some(inner))?;
         Ok(Self { weight, bias: file.vector(&format!("{name}.bias"), out)? })
     }
 
     /// `out = input · weightᵀ + bias`, for `rows` rows.
-    fn apply(&self, rows: usize, input: &[f32], out: &mut Vec<f32>) {
+    pub(super) fn apply(&self, rows: usize, input: &[f32], out: &mut Vec<f32>) {
         let (inner, columns) = (self.weight.columns, self.weight.rows);
         out.clear();
         for _ in 0..rows {
@@ -170,6 +176,8 @@ pub(super) struct Bert {
     words: Matrix,
     /// Position and type 0 added up.
     positions: Matrix,
+    /// What tells the second text of a pair from the first; nothing where types are not told apart.
+    second: Option<Vec<f32>>,
     norm: Norm,
     layers: Vec<Layer>,
 }
@@ -200,11 +208,12 @@ impl Bert {
         for row in positions.values.chunks_exact_mut(hidden) {
             row.iter_mut().zip(first).for_each(|(value, more)| *value += more);
         }
+        let second = types.row(1).map(|row| row.iter().zip(first).map(|(b, a)| b - a).collect());
         let norm = Norm::load(&file, "embeddings.LayerNorm", hidden)?;
         let layers = (0..shape.num_hidden_layers)
             .map(|at| Layer::load(&file, at, &shape))
             .collect::<Result<_, _>>()?;
-        Ok(Self { shape, pooling, words, positions, norm, layers })
+        Ok(Self { shape, pooling, words, positions, second, norm, layers })
     }
 
     /// Different tokens it knows.
@@ -219,22 +228,7 @@ impl Bert {
         scratch: &mut Scratch,
     ) -> Result<Vec<Vec<f32>>, ModelError> {
         let hidden = self.shape.hidden_size;
-        self.embed(texts, scratch)?;
-        let rows = scratch.hidden.len() / hidden;
-        let epsilon = self.shape.layer_norm_eps;
-        self.norm.apply(&mut scratch.hidden, epsilon);
-        for layer in &self.layers {
-            layer.attention.apply(rows, &scratch.hidden, &mut scratch.mixed);
-            self.attend(texts, scratch);
-            layer.attention_out.apply(rows, &scratch.context, &mut scratch.out);
-            add(&mut scratch.hidden, &scratch.out);
-            layer.attention_norm.apply(&mut scratch.hidden, epsilon);
-            layer.inner.apply(rows, &scratch.hidden, &mut scratch.inner);
-            gelu(&mut scratch.inner);
-            layer.outer.apply(rows, &scratch.inner, &mut scratch.out);
-            add(&mut scratch.hidden, &scratch.out);
-            layer.outer_norm.apply(&mut scratch.hidden, epsilon);
-        }
+        self.encode(texts.iter().map(|text| (text.as_slice(), text.len())), scratch)?;
         let mut vectors = Vec::with_capacity(texts.len());
         let mut at = 0;
         for text in texts {
@@ -252,27 +246,85 @@ impl Bert {
         Ok(vectors)
     }
 
-    fn embed(&self, texts: &[Vec<u32>], scratch: &mut Scratch) -> Result<(), ModelError> {
+    /// The state of the first token of each pair of texts; the second text of a pair begins at the
+    /// place that goes with it.
+    pub(super) fn first_states(
+        &self,
+        pairs: &[(Vec<u32>, usize)],
+        scratch: &mut Scratch,
+    ) -> Result<Vec<Vec<f32>>, ModelError> {
+        let hidden = self.shape.hidden_size;
+        self.encode(pairs.iter().map(|(pair, second)| (pair.as_slice(), *second)), scratch)?;
+        let mut at = 0;
+        let states = pairs.iter().map(|(pair, _)| {
+            let state = scratch.hidden[at * hidden..(at + 1) * hidden].to_vec();
+            at += pair.len();
+            state
+        });
+        Ok(states.collect())
+    }
+
+    /// The states of all tokens, in `scratch.hidden`. Each text comes with the place where its second
+    /// part begins.
+    fn encode<'t>(
+        &self,
+        texts: impl Iterator<Item = (&'t [u32], usize)>,
+        scratch: &mut Scratch,
+    ) -> Result<(), ModelError> {
+        let hidden = self.shape.hidden_size;
+        let lengths = self.embed(texts, scratch)?;
+        let rows = scratch.hidden.len() / hidden;
+        let epsilon = self.shape.layer_norm_eps;
+        self.norm.apply(&mut scratch.hidden, epsilon);
+        for layer in &self.layers {
+            layer.attention.apply(rows, &scratch.hidden, &mut scratch.mixed);
+            self.attend(&lengths, scratch);
+            layer.attention_out.apply(rows, &scratch.context, &mut scratch.out);
+            add(&mut scratch.hidden, &scratch.out);
+            layer.attention_norm.apply(&mut scratch.hidden, epsilon);
+            layer.inner.apply(rows, &scratch.hidden, &mut scratch.inner);
+            gelu(&mut scratch.inner);
+            layer.outer.apply(rows, &scratch.inner, &mut scratch.out);
+            add(&mut scratch.hidden, &scratch.out);
+            layer.outer_norm.apply(&mut scratch.hidden, epsilon);
+        }
+        Ok(())
+    }
+
+    /// Word, position and type added up; tells how long each text is.
+    fn embed<'t>(
+        &self,
+        texts: impl Iterator<Item = (&'t [u32], usize)>,
+        scratch: &mut Scratch,
+    ) -> Result<Vec<usize>, ModelError> {
         let first = self.shape.first_position();
         scratch.hidden.clear();
-        for text in texts {
+        let mut lengths = Vec::new();
+        for (text, second) in texts {
             if text.is_empty() || text.len() > self.shape.tokens_max() {
                 return Err(ModelError::Text("a text of no token or too many"));
             }
+            lengths.push(text.len());
             for (at, token) in text.iter().enumerate() {
                 let word = self.words.row(*token as usize);
                 let position = self.positions.row(first + at);
                 let (Some(word), Some(position)) = (word, position) else {
                     return Err(ModelError::Text("a token that the model does not know"));
                 };
+                let begin = scratch.hidden.len();
                 scratch.hidden.extend(word.iter().zip(position).map(|(w, p)| w + p));
+                if at >= second
+                    && let Some(more) = &self.second
+                {
+                    add(&mut scratch.hidden[begin..], more);
+                }
             }
         }
-        Ok(())
+        Ok(lengths)
     }
 
     /// Attention of every text over itself, head by head: `mixed` → `context`.
-    fn attend(&self, texts: &[Vec<u32>], scratch: &mut Scratch) {
+    fn attend(&self, lengths: &[usize], scratch: &mut Scratch) {
         let hidden = self.shape.hidden_size;
         let heads = self.shape.num_attention_heads;
         let size = hidden / heads;
@@ -282,8 +334,7 @@ impl Bert {
         context.clear();
         context.resize(mixed.len() / 3, 0.0);
         let mut at = 0;
-        for text in texts {
-            let length = text.len();
+        for &length in lengths {
             scores.resize(length * length, 0.0);
             for head in 0..heads {
                 let part = |which: usize| &mixed[at * row + which * hidden + head * size..];

@@ -2,24 +2,41 @@
 //! vectors. Knows nothing of mailboxes, and everything here blocks.
 
 mod activation;
+pub mod allowance;
 mod bert;
 pub mod builtin;
 pub mod chunk;
+mod cross;
 mod estimate;
 pub mod model;
+pub mod post;
 mod product;
 pub mod profile;
+mod query_cache;
 pub mod remote;
+pub mod rerank;
 mod table;
 mod tokens;
 mod weights;
 
 use std::path::PathBuf;
 
+pub use allowance::Allowance;
 pub use builtin::Builtin;
 pub use model::{Model, Role};
+pub use post::Address;
 pub use profile::{Fingerprint, Profile};
 pub use remote::Endpoint;
+pub use rerank::{RerankEndpoint, RerankStyle, Reranker};
+
+/// The vector of a text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Vector {
+    /// Its values; their squares add up to 1.
+    pub values: Vec<f32>,
+    /// The text was longer than the model reads: its end counts nothing.
+    pub cut: bool,
+}
 
 /// Why a model cannot be used, or a text has no vector. Never holds a text.
 #[derive(Debug, thiserror::Error)]

@@ -3,18 +3,19 @@
 use std::borrow::Cow;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
-use super::ModelError;
 use super::bert::{Bert, Pooling, Scratch, Shape};
 use super::chunk::MODEL_TOKENS_MIN;
 use super::profile::Profile;
-use super::remote::{Endpoint, Remote};
+use super::query_cache::QueryCache;
+use super::remote::{Endpoint, GATE, Remote};
 use super::table::Table;
 use super::tokens::Tokens;
+use super::{ModelError, Vector};
 
 /// Largest file of a model that is read, bytes.
 const FILE_BYTES_MAX: u64 = 4 << 30;
@@ -38,16 +39,13 @@ enum Kind {
     Remote(Remote),
 }
 
-/// How long a model behind an address is left alone after it failed, until one search finds out
-/// whether it is there again (MailFathom email search, capability states).
-const GATE: Duration = Duration::from_secs(60);
-
 /// A model that is ready.
 pub struct Model {
     profile: Profile,
     kind: Kind,
     /// When it was last seen to fail; nothing while it works.
     failed: Mutex<Option<Instant>>,
+    queries: QueryCache,
 }
 
 impl std::fmt::Debug for Model {
@@ -118,7 +116,7 @@ impl Model {
             query_prefix: advice.query_prefix,
             passage_prefix: advice.passage_prefix,
         };
-        Ok(Self { profile, kind, failed: Mutex::default() })
+        Ok(Self { profile, kind, failed: Mutex::default(), queries: QueryCache::default() })
     }
 
     /// A model behind an address. `tokens_max`: how much of a text it reads.
@@ -133,7 +131,7 @@ impl Model {
     ) -> Result<Self, ModelError> {
         let profile = Profile {
             provider: "endpoint".into(),
-            model: endpoint.model.clone(),
+            model: endpoint.addresses.first().map_or_else(String::new, |a| a.model.clone()),
             version: String::new(),
             dimensions: endpoint.dimensions,
             tokens_max,
@@ -141,7 +139,7 @@ impl Model {
             passage_prefix,
         };
         let kind = Kind::Remote(Remote::new(endpoint)?);
-        Ok(Self { profile, kind, failed: Mutex::default() })
+        Ok(Self { profile, kind, failed: Mutex::default(), queries: QueryCache::default() })
     }
 
     /// Whether it lies behind an address.
@@ -150,15 +148,58 @@ impl Model {
         matches!(self.kind, Kind::Remote(_))
     }
 
-    /// Whether it may be asked for the vector of a query: not within a minute after it failed.
+    /// Whether it may be asked for the vector of a query: not within a minute after it failed, then
+    /// one search finds out whether it is there again (MailFathom email search, capability states).
     #[must_use]
     pub fn may_be_asked(&self) -> bool {
         let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
         failed.is_none_or(|at| at.elapsed() >= GATE)
     }
 
+    /// Threads that may ask for vectors of passages at once.
+    #[must_use]
+    pub fn at_once(&self) -> usize {
+        match &self.kind {
+            Kind::Remote(remote) => remote.at_once,
+            _ => std::thread::available_parallelism().map_or(1, usize::from),
+        }
+    }
+
+    /// The vector by which a model behind an address is told from another that takes its place;
+    /// `None` for others, which a digest tells apart. Blocks.
+    ///
+    /// # Errors
+    /// [`ModelError::Remote`].
+    pub fn reference(&self) -> Result<Option<Vec<f32>>, ModelError> {
+        match &self.kind {
+            Kind::Remote(remote) => remote.reference().map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Ends whatever is being asked of an address, for ever.
+    pub fn close(&self) {
+        if let Kind::Remote(remote) = &self.kind {
+            remote.close();
+        }
+    }
+
+    /// The vector of a query; of the last ones without asking again. Blocks.
+    ///
+    /// # Errors
+    /// [`ModelError`].
+    pub fn query(&self, text: &str) -> Result<Vec<f32>, ModelError> {
+        if let Some(known) = self.queries.get(text) {
+            return Ok(known);
+        }
+        let vector = self.embed(Role::Query, &[text]).pop();
+        let vector = vector.unwrap_or(Err(ModelError::Text("no text")))?.values;
+        self.queries.put(text, &vector);
+        Ok(vector)
+    }
+
     /// Keeps what an answer says of its health; says so in the traces when that changed.
-    fn note(&self, vectors: &[Result<Vec<f32>, ModelError>]) {
+    fn note(&self, vectors: &[Result<Vector, ModelError>]) {
         let fault = vectors.iter().find_map(|vector| match vector {
             Err(ModelError::Remote(what)) => Some(*what),
             _ => None,
@@ -194,7 +235,7 @@ impl Model {
     /// One vector of length 1 a text, in order; a text that gives none is an error of its own.
     /// What is longer than the model reads is cut. Blocks, on this thread alone.
     #[must_use]
-    pub fn embed(&self, role: Role, texts: &[&str]) -> Vec<Result<Vec<f32>, ModelError>> {
+    pub fn embed(&self, role: Role, texts: &[&str]) -> Vec<Result<Vector, ModelError>> {
         let prefix = match role {
             Role::Query => &self.profile.query_prefix,
             Role::Passage => &self.profile.passage_prefix,
@@ -210,13 +251,13 @@ impl Model {
             Kind::Table { tokens, table, unknown } => prefixed
                 .iter()
                 .map(|text| {
-                    let (mut tokens, _) = tokens.of(text)?;
+                    let (mut tokens, cut) = tokens.of(text)?;
                     tokens.retain(|token| Some(*token) != *unknown);
-                    table.vector(&tokens)
+                    Ok(Vector { values: table.vector(&tokens)?, cut })
                 })
                 .collect(),
             Kind::Bert(tokens, bert) => {
-                batched(bert, prefixed.iter().map(|text| Ok(tokens.of(text)?.0)).collect())
+                batched(bert, prefixed.iter().map(|text| tokens.of(text)).collect())
             }
             Kind::Remote(remote) => {
                 let texts: Vec<&str> = prefixed.iter().map(AsRef::as_ref).collect();
@@ -228,7 +269,7 @@ impl Model {
     }
 }
 
-fn fits(tokens: &Tokens, vocabulary: usize) -> Result<(), ModelError> {
+pub(super) fn fits(tokens: &Tokens, vocabulary: usize) -> Result<(), ModelError> {
     if tokens.count() <= vocabulary {
         return Ok(());
     }
@@ -241,30 +282,30 @@ fn fits(tokens: &Tokens, vocabulary: usize) -> Result<(), ModelError> {
 /// Runs texts through a model, so many tokens at a time.
 fn batched(
     bert: &Bert,
-    tokens: Vec<Result<Vec<u32>, ModelError>>,
-) -> Vec<Result<Vec<f32>, ModelError>> {
-    let mut vectors: Vec<Result<Vec<f32>, ModelError>> = Vec::with_capacity(tokens.len());
+    tokens: Vec<Result<(Vec<u32>, bool), ModelError>>,
+) -> Vec<Result<Vector, ModelError>> {
+    let mut vectors: Vec<Result<Vector, ModelError>> = Vec::with_capacity(tokens.len());
     let mut scratch = Scratch::default();
     let mut batch: Vec<Vec<u32>> = Vec::new();
     let mut places: Vec<usize> = Vec::new();
     let mut size = 0;
     let mut run = |batch: &mut Vec<Vec<u32>>,
                    places: &mut Vec<usize>,
-                   vectors: &mut Vec<Result<Vec<f32>, ModelError>>| {
+                   vectors: &mut Vec<Result<Vector, ModelError>>| {
         if batch.is_empty() {
             return;
         }
+        let mut put = |place: usize, found: Result<Vec<f32>, ModelError>| {
+            let cut = vectors[place].as_ref().is_ok_and(|vector| vector.cut);
+            vectors[place] = found.map(|values| Vector { values, cut });
+        };
         match bert.forward(batch, &mut scratch) {
-            Ok(found) => {
-                for (place, vector) in places.iter().zip(found) {
-                    vectors[*place] = Ok(vector);
-                }
-            }
+            Ok(found) => places.iter().zip(found).for_each(|(place, one)| put(*place, Ok(one))),
             // One bad text must not lose its batch.
             Err(_) => {
                 for (place, text) in places.iter().zip(batch.iter()) {
                     let alone = bert.forward(std::slice::from_ref(text), &mut scratch);
-                    vectors[*place] = alone.map(|mut one| one.pop().unwrap_or_default());
+                    put(*place, alone.map(|mut one| one.pop().unwrap_or_default()));
                 }
             }
         }
@@ -274,8 +315,8 @@ fn batched(
     for (place, tokens) in tokens.into_iter().enumerate() {
         match tokens {
             Err(error) => vectors.push(Err(error)),
-            Ok(tokens) => {
-                vectors.push(Ok(Vec::new()));
+            Ok((tokens, cut)) => {
+                vectors.push(Ok(Vector { values: Vec::new(), cut }));
                 if size + tokens.len() > BATCH_TOKENS_MAX {
                     run(&mut batch, &mut places, &mut vectors);
                     size = 0;
@@ -290,7 +331,7 @@ fn batched(
     vectors
 }
 
-fn read(dir: &Path, name: &str) -> Result<Vec<u8>, ModelError> {
+pub(super) fn read(dir: &Path, name: &str) -> Result<Vec<u8>, ModelError> {
     let path = dir.join(name);
     let io = |source| ModelError::Io { path: path.clone(), source };
     let bytes = std::fs::metadata(&path).map_err(io)?.len();

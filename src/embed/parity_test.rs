@@ -10,7 +10,7 @@ fn cosine(a: &[f32], b: &[f32]) -> f32 {
 }
 
 fn vectors(model: &Model, role: Role, texts: &[&str]) -> Vec<Vec<f32>> {
-    model.embed(role, texts).into_iter().map(|v| v.expect("a vector")).collect()
+    model.embed(role, texts).into_iter().map(|v| v.expect("a vector").values).collect()
 }
 
 #[test]

@@ -1,26 +1,30 @@
-//! A model behind an address: OpenAI's `POST /v1/embeddings`, as Ollama, llama.cpp, TEI and vLLM
-//! speak it too. Plain HTTP.
+//! A model behind addresses: OpenAI's `POST /v1/embeddings`, as Ollama, llama.cpp, TEI, vLLM and
+//! hosted services speak it too.
 //!
 //! Passing faults (no connection, too slow, 429, 5xx) are tried again, lasting ones (400, 401, 403,
-//! 404, another shape of vectors) are not. A batch that is refused is halved until the text that is
-//! at fault stands alone. Answers are input from outside: counted, measured, checked for numbers.
+//! 404, another shape of vectors) are not; then the next address is asked, and this one is left
+//! alone for a minute. A batch that is refused is halved until the text that is at fault stands
+//! alone. Vectors are counted, measured, checked for numbers; with the first ones of an address comes
+//! that of a sentence whose vector is known, so that another model in its place is found out.
 
-use std::time::Duration;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
-use http_body_util::{BodyExt as _, Full, Limited};
-use hyper::body::Bytes;
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
-use hyper::{Method, Request, StatusCode};
-use hyper_util::client::legacy::{self, connect::HttpConnector};
-use hyper_util::rt::TokioExecutor;
-use serde::{Deserialize, Serialize};
-use tokio::runtime::{Builder, Runtime};
+use serde::Deserialize;
+use serde_json::json;
 
 use super::activation::to_unit;
-use super::{ModelError, Role};
+use super::allowance::{Allowance, Used};
+use super::chunk;
+use super::post::{Address, Fault, Post};
+use super::{ModelError, Role, Vector};
 
 /// Texts of one request.
 const BATCH_TEXTS: usize = 32;
+/// Tokens of one request, by estimate.
+const BATCH_TOKENS: u64 = 16_384;
+/// Tokens from which on a text that is refused may be refused for its length.
+const TOO_LONG_MIN: u64 = 64;
 /// Longest wait for the vector of a query (Pylota Mail search §8).
 const QUERY_WAIT: Duration = Duration::from_secs(1);
 /// Tries of one request for passages.
@@ -29,38 +33,68 @@ const TRIES: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(200);
 /// Longest pause that a server may ask for.
 const PAUSE_MAX: Duration = Duration::from_secs(30);
-/// Largest answer, bytes.
-const ANSWER_BYTES_MAX: usize = 64 << 20;
+/// How long an address is left alone after it failed.
+pub(super) const GATE: Duration = Duration::from_secs(60);
+/// A sentence whose vector tells models apart.
+const PROBE: &str = "The quick brown fox jumps over the lazy dog.";
+/// Cosine of its vectors at least: hardware and rounding differ, models far more.
+const PROBE_COSINE_MIN: f32 = 0.98;
 
-/// Where it is, and what it is asked for.
+/// A model that is asked by HTTP.
 #[derive(Debug, Clone)]
 pub struct Endpoint {
-    /// `http://host:port/v1`; `/embeddings` is added.
-    pub url: String,
-    /// Name of the model there.
-    pub model: String,
+    /// Where, in order: the next one is asked while those before fail. All must be the same model.
+    pub addresses: Vec<Address>,
     /// Length of its vectors.
     pub dimensions: u32,
-    /// The key, if it wants one.
-    pub key: Option<String>,
     /// Longest wait for the vectors of a batch of passages.
     pub wait: Duration,
+    /// Requests for passages at once, at least 1.
+    pub at_once: usize,
+    /// Texts it may be given.
+    pub allowance: Allowance,
+    /// The vector of the probe that earlier vectors go with, if there are any.
+    pub reference: Option<Vec<f32>>,
 }
 
-type Http = legacy::Client<HttpConnector, Full<Bytes>>;
+struct Link {
+    address: Address,
+    failed: Mutex<Option<Instant>>,
+    /// Its vectors are those of the reference.
+    verified: Mutex<bool>,
+}
+
+impl Link {
+    fn is_resting(&self) -> bool {
+        let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        failed.is_some_and(|at| at.elapsed() < GATE)
+    }
+
+    fn note(&self, works: bool) {
+        *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = (!works).then(Instant::now);
+        if !works {
+            // Whoever answers there next may be somebody else.
+            self.set_verified(false);
+        }
+    }
+
+    fn is_verified(&self) -> bool {
+        *self.verified.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set_verified(&self, verified: bool) {
+        *self.verified.lock().unwrap_or_else(PoisonError::into_inner) = verified;
+    }
+}
 
 pub(super) struct Remote {
-    endpoint: Endpoint,
-    http: Http,
-    /// Taken when it is dropped: a runtime may not be dropped where others run.
-    runtime: Option<Runtime>,
-}
-
-#[derive(Serialize)]
-struct Asked<'t> {
-    model: &'t str,
-    input: &'t [&'t str],
-    encoding_format: &'t str,
+    links: Vec<Link>,
+    dimensions: usize,
+    wait: Duration,
+    pub(super) at_once: usize,
+    used: Used,
+    reference: OnceLock<Vec<f32>>,
+    post: Post,
 }
 
 #[derive(Deserialize)]
@@ -74,48 +108,68 @@ struct One {
     embedding: Vec<f32>,
 }
 
-/// What became of one request.
-enum Fault {
-    /// It may go through later; so long the server wants to be left alone.
-    Passing(&'static str, Option<Duration>),
-    /// It will not.
-    Lasting(&'static str),
-    /// Something in it is refused; a part of it may not be.
-    Refused,
-}
+type Vectors = Vec<Result<Vector, ModelError>>;
 
 impl Remote {
     pub(super) fn new(endpoint: Endpoint) -> Result<Self, ModelError> {
-        let plain = endpoint.url.starts_with("http://")
-            && endpoint.url.parse::<hyper::Uri>().is_ok_and(|uri| uri.host().is_some());
-        if !plain {
-            let what = "the address of the model must be like http://127.0.0.1:11434/v1";
-            return Err(ModelError::File(what.into()));
+        let post = Post::new(endpoint.addresses.iter())?;
+        let link = |address| Link { address, failed: Mutex::default(), verified: Mutex::default() };
+        let reference = OnceLock::new();
+        if let Some(known) = endpoint.reference.filter(|v| v.len() == endpoint.dimensions as usize)
+        {
+            // It is empty.
+            let _ = reference.set(known);
         }
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_all()
-            .build()
-            .map_err(|source| ModelError::Io { path: "a thread".into(), source })?;
-        let mut connector = HttpConnector::new();
-        connector.set_connect_timeout(Some(QUERY_WAIT));
-        let http = legacy::Client::builder(TokioExecutor::new()).build(connector);
-        Ok(Self { endpoint, http, runtime: Some(runtime) })
+        Ok(Self {
+            links: endpoint.addresses.into_iter().map(link).collect(),
+            dimensions: endpoint.dimensions as usize,
+            wait: endpoint.wait,
+            at_once: endpoint.at_once.max(1),
+            used: Used::new(endpoint.allowance),
+            reference,
+            post,
+        })
+    }
+
+    /// Ends whatever is being asked.
+    pub(super) fn close(&self) {
+        self.post.close();
+    }
+
+    /// The vector of the probe; asked for once.
+    pub(super) fn reference(&self) -> Result<Vec<f32>, ModelError> {
+        if let Some(known) = self.reference.get() {
+            return Ok(known.clone());
+        }
+        let vector = self.embed(Role::Passage, &[PROBE]).pop();
+        let vector = vector.unwrap_or(Err(ModelError::Remote("the model answers nothing")))?;
+        Ok(self.reference.get_or_init(|| vector.values).clone())
     }
 
     /// One vector of length 1 a text, in order. Blocks; not to be called from an async task.
-    pub(super) fn embed(&self, role: Role, texts: &[&str]) -> Vec<Result<Vec<f32>, ModelError>> {
-        texts.chunks(BATCH_TEXTS).flat_map(|batch| self.batch(role, batch)).collect()
+    pub(super) fn embed(&self, role: Role, texts: &[&str]) -> Vectors {
+        let mut vectors = Vec::with_capacity(texts.len());
+        let mut rest = texts;
+        while !rest.is_empty() {
+            let mut tokens = 0;
+            let fits = |text: &&&str| {
+                tokens += chunk::tokens(text);
+                tokens <= BATCH_TOKENS
+            };
+            let count = rest.iter().take(BATCH_TEXTS).take_while(fits).count().max(1);
+            let (batch, after) = rest.split_at(count);
+            vectors.extend(self.batch(role, batch));
+            rest = after;
+        }
+        vectors
     }
 
-    fn batch(&self, role: Role, texts: &[&str]) -> Vec<Result<Vec<f32>, ModelError>> {
+    fn batch(&self, role: Role, texts: &[&str]) -> Vectors {
         let all = |what| texts.iter().map(|_| Err(ModelError::Remote(what))).collect();
-        match self.tried(role, texts) {
+        match self.post.run(self.tried(role, texts)) {
             Ok(vectors) => vectors,
             Err(Fault::Passing(what, _) | Fault::Lasting(what)) => all(what),
-            Err(Fault::Refused) if texts.len() == 1 => {
-                vec![Err(ModelError::Refused("a text that the model refuses"))]
-            }
+            Err(Fault::Refused) if texts.len() == 1 => vec![self.halved(role, texts[0])],
             Err(Fault::Refused) => {
                 let (first, second) = texts.split_at(texts.len() / 2);
                 let mut vectors = self.batch(role, first);
@@ -125,84 +179,106 @@ impl Remote {
         }
     }
 
-    fn tried(
-        &self,
-        role: Role,
-        texts: &[&str],
-    ) -> Result<Vec<Result<Vec<f32>, ModelError>>, Fault> {
-        let tries = if role == Role::Query { 1 } else { TRIES };
-        let wait = if role == Role::Query { QUERY_WAIT } else { self.endpoint.wait };
-        let Some(runtime) = &self.runtime else { return Err(Fault::Lasting("it is closed")) };
-        runtime.block_on(async {
-            let mut tried = 0;
-            loop {
-                tried += 1;
-                let answer = tokio::time::timeout(wait, self.ask(texts))
-                    .await
-                    .unwrap_or(Err(Fault::Passing("the model does not answer in time", None)));
-                match answer {
-                    Err(Fault::Passing(_, pause)) if tried < tries => {
-                        let own = PAUSE * 5_u32.pow(tried - 1);
-                        tokio::time::sleep(pause.unwrap_or(own).min(PAUSE_MAX)).await;
-                    }
-                    other => return other,
-                }
+    /// A text that is refused may only be too long for a model that says less of itself than it is
+    /// set to: its first half is tried.
+    fn halved(&self, role: Role, text: &str) -> Result<Vector, ModelError> {
+        let refused = || ModelError::Refused("a text that the model refuses");
+        let half = &text[..text.floor_char_boundary(text.len() / 2)];
+        if chunk::tokens(text) < TOO_LONG_MIN {
+            return Err(refused());
+        }
+        match self.post.run(self.tried(role, &[half])) {
+            Ok(mut vectors) => {
+                let vector = vectors.pop().unwrap_or_else(|| Err(refused()))?;
+                Ok(Vector { cut: true, ..vector })
             }
-        })
+            Err(Fault::Refused) => Err(refused()),
+            Err(Fault::Passing(what, _) | Fault::Lasting(what)) => Err(ModelError::Remote(what)),
+        }
     }
 
-    async fn ask(&self, texts: &[&str]) -> Result<Vec<Result<Vec<f32>, ModelError>>, Fault> {
-        let Endpoint { url, model, key, .. } = &self.endpoint;
-        let body = serde_json::to_vec(&Asked { model, input: texts, encoding_format: "float" })
-            .map_err(|_| Fault::Lasting("the request cannot be written"))?;
-        let mut request = Request::builder()
-            .method(Method::POST)
-            .uri(format!("{}/embeddings", url.trim_end_matches('/')))
-            .header(CONTENT_TYPE, "application/json");
-        if let Some(key) = key {
-            request = request.header(AUTHORIZATION, format!("Bearer {key}"));
+    /// Asks the addresses in order.
+    async fn tried(&self, role: Role, texts: &[&str]) -> Result<Vectors, Fault> {
+        let is_query = role == Role::Query;
+        while let Some(wait) = self.used.take(texts.len(), is_query)? {
+            tokio::time::sleep(wait).await;
         }
-        let request = request
-            .body(Full::new(Bytes::from(body)))
-            .map_err(|_| Fault::Lasting("its address or key is malformed"))?;
-        let response = self
-            .http
-            .request(request)
-            .await
-            .map_err(|_| Fault::Passing("the model cannot be reached", None))?;
-        let status = response.status();
-        if status != StatusCode::OK {
-            let pause =
-                response.headers().get(RETRY_AFTER).and_then(|v| v.to_str().ok()?.parse().ok());
-            return Err(match status.as_u16() {
-                429 => {
-                    Fault::Passing("the model is asked too often", pause.map(Duration::from_secs))
+        let began = Instant::now();
+        let all_rest = self.links.iter().all(Link::is_resting);
+        let mut fault = Fault::Lasting("there is no address");
+        for link in self.links.iter().filter(|link| all_rest || !link.is_resting()) {
+            let left = QUERY_WAIT.saturating_sub(began.elapsed());
+            let (tries, wait) = if is_query { (1, left) } else { (TRIES, self.wait) };
+            if wait.is_zero() {
+                break;
+            }
+            match self.ask_link(link, texts, tries, wait).await {
+                // What is refused is refused everywhere.
+                Err(Fault::Refused) => return Err(Fault::Refused),
+                Err(other) => {
+                    link.note(false);
+                    fault = other;
                 }
-                500.. => Fault::Passing("the model fails", pause.map(Duration::from_secs)),
-                401 | 403 => Fault::Lasting("the model refuses the key"),
-                404 => Fault::Lasting("there is no such model or address"),
-                _ => Fault::Refused,
-            });
+                Ok(vectors) => {
+                    link.note(true);
+                    return Ok(vectors);
+                }
+            }
         }
-        let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX)
-            .collect()
-            .await
-            .map_err(|_| Fault::Passing("the answer of the model breaks off", None))?
-            .to_bytes();
-        let Answer { data } = serde_json::from_slice(&body)
-            .map_err(|_| Fault::Lasting("the answer of the model is not understood"))?;
-        self.checked(data, texts.len())
+        Err(fault)
+    }
+
+    async fn ask_link(
+        &self,
+        link: &Link,
+        texts: &[&str],
+        tries: u32,
+        wait: Duration,
+    ) -> Result<Vectors, Fault> {
+        let mut tried = 0;
+        loop {
+            tried += 1;
+            let answer = tokio::time::timeout(wait, self.ask(link, texts))
+                .await
+                .unwrap_or(Err(Fault::Passing("the model does not answer in time", None)));
+            match answer {
+                Err(Fault::Passing(_, pause)) if tried < tries => {
+                    let own = PAUSE * 5_u32.pow(tried - 1);
+                    tokio::time::sleep(pause.unwrap_or(own).min(PAUSE_MAX)).await;
+                }
+                other => return other,
+            }
+        }
+    }
+
+    async fn ask(&self, link: &Link, texts: &[&str]) -> Result<Vectors, Fault> {
+        let reference = self.reference.get().filter(|_| !link.is_verified());
+        let mut input = texts.to_vec();
+        input.extend(reference.map(|_| PROBE));
+        let body = json!({
+            "model": link.address.model, "input": input, "encoding_format": "float",
+        });
+        let Answer { data } = self.post.ask(&link.address, "embeddings", &body).await?;
+        let mut vectors = self.checked(data, input.len())?;
+        if let Some(reference) = reference {
+            let probed = vectors.pop().and_then(Result::ok);
+            let cosine = probed.map_or(0.0, |probed| {
+                probed.values.iter().zip(reference).map(|(a, b)| a * b).sum::<f32>()
+            });
+            if cosine < PROBE_COSINE_MIN {
+                let what = "the model gives other vectors than those that are kept";
+                return Err(Fault::Lasting(what));
+            }
+            link.set_verified(true);
+        }
+        Ok(vectors)
     }
 
     /// Vectors in the order of their texts; one that is none is an error of its own.
-    fn checked(
-        &self,
-        data: Vec<One>,
-        count: usize,
-    ) -> Result<Vec<Result<Vec<f32>, ModelError>>, Fault> {
+    fn checked(&self, data: Vec<One>, count: usize) -> Result<Vectors, Fault> {
         let mut vectors: Vec<Option<Vec<f32>>> = vec![None; count];
         for One { index, embedding } in data {
-            if embedding.len() != self.endpoint.dimensions as usize {
+            if embedding.len() != self.dimensions {
                 return Err(Fault::Lasting("the model gives vectors of another length"));
             }
             match vectors.get_mut(index) {
@@ -213,24 +289,16 @@ impl Remote {
         let mut checked = Vec::with_capacity(count);
         for vector in vectors {
             // Half a batch is tried again, and not taken for the whole.
-            let Some(mut vector) = vector else {
+            let Some(mut values) = vector else {
                 return Err(Fault::Passing("the model answers only a part", None));
             };
-            let whole = vector.iter().all(|value| value.is_finite()) && to_unit(&mut vector);
+            let whole = values.iter().all(|value| value.is_finite()) && to_unit(&mut values);
             checked.push(if whole {
-                Ok(vector)
+                Ok(Vector { values, cut: false })
             } else {
                 Err(ModelError::Refused("a text whose vector is none"))
             });
         }
         Ok(checked)
-    }
-}
-
-impl Drop for Remote {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
-        }
     }
 }

@@ -42,6 +42,11 @@ impl<'f> Weights<'f> {
         Ok(Self { file, prefix })
     }
 
+    /// The same file with names as they stand.
+    pub(super) fn unprefixed(self) -> Self {
+        Self { prefix: "", ..self }
+    }
+
     /// Whether there is such a tensor.
     pub(super) fn has(&self, name: &str) -> bool {
         self.tensor(name).is_ok()

@@ -13,10 +13,11 @@ use roaring::RoaringBitmap;
 
 use super::hits::{MailboxOwner, hydrate};
 use super::plan::{Plan, compile};
-use super::ranking::{self, Ranked};
+use super::ranking::{self, Fusion, Ranked};
 use super::request::{
-    Mode, QueryEcho, SearchError, SearchRequest, SearchResponse, SemanticOut, Sort,
+    Mode, QueryEcho, RerankOut, SearchError, SearchRequest, SearchResponse, SemanticOut, Sort,
 };
+use super::rerank::{Judge, ranked_again};
 use super::semantic::Meaning;
 use super::visibility::Reach;
 use crate::projections::text::hits::{Match, Matches, Order};
@@ -25,14 +26,29 @@ use crate::query::leaves::semantic_text;
 use crate::query::{ParseOptions, parse, resolve};
 
 const HALF_SCORE: f64 = 20.0;
-/// Messages that the words give to a hybrid order (Pylota Mail search §9).
-const WORDS_MAX: usize = 200;
-/// Messages that nearness gives to an order (Pylota Mail search §8).
-const NEAR_MAX: usize = 100;
 
 fn millionths(score: f32) -> u32 {
     let score = f64::from(score.max(0.0));
     (700_000.0 * score / (score + HALF_SCORE)).round() as u32
+}
+
+/// What a search asks besides the words.
+#[derive(Debug, Clone)]
+pub struct Aids {
+    /// What lies near.
+    pub meaning: Meaning,
+    /// Who ranks again.
+    pub judge: Judge,
+    /// How orders are fused.
+    pub fusion: Fusion,
+}
+
+impl Aids {
+    /// Words alone.
+    #[must_use]
+    pub fn none() -> Self {
+        Self { meaning: Meaning::Inactive, judge: Judge::None, fusion: Fusion::default() }
+    }
 }
 
 /// Answers a request from a view. `zone` and `now_ms` give meaning to dates in the query.
@@ -45,7 +61,7 @@ pub fn search(
     request: &SearchRequest,
     zone: &TimeZone,
     now_ms: i64,
-    meaning: &Meaning,
+    aids: &Aids,
 ) -> Result<SearchResponse, SearchError> {
     request.validate()?;
     let query = parse(&request.q, &ParseOptions::default())?;
@@ -62,7 +78,7 @@ pub fn search(
     };
     let limit = request.limit as usize;
     let meant = semantic_text(&query);
-    let asked = Asked { order, limit, meant: &meant, meaning };
+    let asked = Asked { order, limit, meant: &meant, aids };
     let found = match request.mode {
         Mode::Keyword => asked.by_words(view, &plan)?,
         Mode::Semantic => asked.by_meaning(view, &plan, request)?,
@@ -70,7 +86,7 @@ pub fn search(
         Mode::Hybrid if order != Order::Relevance || meant.is_empty() => {
             asked.by_words(view, &plan)?
         }
-        Mode::Hybrid => asked.by_both(view, &plan)?,
+        Mode::Hybrid => asked.by_both(view, &plan, request.rerank)?,
     };
     if request.require_mode && found.semantic.as_ref().is_some_and(|state| state.degraded) {
         return Err(SearchError::Degraded);
@@ -93,7 +109,10 @@ pub fn search(
         total_is_exact: found.mode == Mode::Keyword,
         notes,
         as_of_seq: view.seq().0,
+        degraded: found.semantic.as_ref().is_some_and(|semantic| semantic.degraded)
+            || found.rerank.as_ref().is_some_and(|rerank| rerank.degraded),
         semantic: found.semantic,
+        rerank: found.rerank,
     })
 }
 
@@ -101,7 +120,7 @@ struct Asked<'r> {
     order: Order,
     limit: usize,
     meant: &'r str,
-    meaning: &'r Meaning,
+    aids: &'r Aids,
 }
 
 struct Found {
@@ -109,6 +128,7 @@ struct Found {
     ranked: Vec<Ranked>,
     total: u64,
     semantic: Option<SemanticOut>,
+    rerank: Option<RerankOut>,
 }
 
 impl Asked<'_> {
@@ -125,7 +145,13 @@ impl Asked<'_> {
         let matches = self.words(view, plan, self.limit)?;
         let scored = plan.text.is_some() && self.order == Order::Relevance;
         let ranked = ranking::by_words(&matches.top, scored);
-        Ok(Found { mode: Mode::Keyword, ranked, total: matches.total, semantic: None })
+        Ok(Found {
+            mode: Mode::Keyword,
+            ranked,
+            total: matches.total,
+            semantic: None,
+            rerank: None,
+        })
     }
 
     fn by_meaning(
@@ -144,10 +170,10 @@ impl Asked<'_> {
         if request.sort.is_some_and(|sort| sort != Sort::Relevance) {
             return refused("must not be `semantic` with an order by date");
         }
-        let depth = NEAR_MAX.max(self.limit);
-        let near = self.meaning.near(&view.catalog, self.meant, &plan.filter, depth)?;
+        let depth = self.aids.fusion.near_max.max(self.limit);
+        let near = self.aids.meaning.near(&view.catalog, self.meant, &plan.filter, depth)?;
         // What was asked just now counts for the capability too.
-        let mut semantic = self.meaning.state(&view.catalog)?;
+        let mut semantic = self.aids.meaning.state(&view.catalog)?;
         let Some(near) = near else {
             let Some(state) = &mut semantic else {
                 return refused(
@@ -159,13 +185,14 @@ impl Asked<'_> {
         };
         let mut ranked = ranking::by_meaning(&near);
         ranked.truncate(self.limit);
-        Ok(Found { mode: Mode::Semantic, ranked, total: near.len() as u64, semantic })
+        Ok(Found { mode: Mode::Semantic, ranked, total: near.len() as u64, semantic, rerank: None })
     }
 
-    fn by_both(&self, view: &View, plan: &Plan) -> Result<Found, SearchError> {
-        let near =
-            self.meaning.near(&view.catalog, self.meant, &plan.filter, NEAR_MAX.max(self.limit))?;
-        let mut semantic = self.meaning.state(&view.catalog)?;
+    fn by_both(&self, view: &View, plan: &Plan, rerank: bool) -> Result<Found, SearchError> {
+        let Aids { meaning, judge, fusion } = self.aids;
+        let depth = fusion.near_max.max(self.limit);
+        let near = meaning.near(&view.catalog, self.meant, &plan.filter, depth)?;
+        let mut semantic = meaning.state(&view.catalog)?;
         let near = match near {
             Some(near) if !near.is_empty() => near,
             nothing => {
@@ -175,7 +202,7 @@ impl Asked<'_> {
                 return Ok(Found { semantic, ..self.by_words(view, plan)? });
             }
         };
-        let words = self.words(view, plan, WORDS_MAX.max(self.limit))?;
+        let words = self.words(view, plan, fusion.words_max.max(self.limit))?;
         let among: RoaringBitmap = near.iter().map(|near| near.ordinal.0).collect();
         let mut dates = HashMap::with_capacity(near.len());
         view.catalog.in_date_order(&among, true, |date_ms, ordinal| {
@@ -190,10 +217,14 @@ impl Asked<'_> {
             Some(text) => (view.text.all(text)? & &*plan.filter).intersection_len(&among),
             None => plan.filter.intersection_len(&among),
         };
-        let mut ranked = ranking::fused(&words.top, &near, &dates);
+        let mut ranked = ranking::fused(*fusion, &words.top, &near, &dates);
+        let mut judged = None;
+        if let (true, Meaning::Ready { never, .. }) = (rerank, meaning) {
+            judged = ranked_again(judge, view, plan, never, self.meant, &mut ranked)?;
+        }
         ranked.truncate(self.limit);
         let total = words.total + among.len() - also;
-        Ok(Found { mode: Mode::Hybrid, ranked, total, semantic })
+        Ok(Found { mode: Mode::Hybrid, ranked, total, semantic, rerank: judged })
     }
 }
 

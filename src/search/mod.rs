@@ -7,6 +7,7 @@ mod keyword;
 mod plan;
 mod ranking;
 pub mod request;
+pub mod rerank;
 pub mod semantic;
 pub mod snippet;
 pub mod thread;
@@ -14,7 +15,8 @@ mod visibility;
 
 pub use hits::MailboxOwner;
 pub(crate) use hits::{States, rfc3339, thread_id};
-pub use keyword::{matching, search};
+pub use keyword::{Aids, matching, search};
+pub use ranking::Fusion;
 pub use request::{Hit, SearchError, SearchRequest, SearchResponse, Sort};
 pub use thread::{ThreadMessage, ThreadOut};
 pub use visibility::Reach;

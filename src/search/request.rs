@@ -36,6 +36,8 @@ pub struct SearchRequest {
     pub highlight: bool,
     /// Show quarantined mail too, where the caller may see it.
     pub include_quarantined: bool,
+    /// Rank the first hits of a hybrid search again, where the settings name a model for it.
+    pub rerank: bool,
 }
 
 impl Default for SearchRequest {
@@ -49,6 +51,7 @@ impl Default for SearchRequest {
             snippet_chars: SNIPPET_CHARS_DEFAULT,
             highlight: false,
             include_quarantined: false,
+            rerank: true,
         }
     }
 }
@@ -96,6 +99,23 @@ pub struct SearchResponse {
     /// How the semantic half stands; absent when it was not asked or is turned off.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub semantic: Option<SemanticOut>,
+    /// How ranking again went; absent when it was not asked or no model does.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rerank: Option<RerankOut>,
+    /// The answer is narrower, or in a poorer order, than it was asked to be.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub degraded: bool,
+}
+
+/// How ranking the first hits again went.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RerankOut {
+    /// Name of the model.
+    pub model: String,
+    /// Hits that it judged.
+    pub judged: u32,
+    /// It did not answer: the order is that of the fusion.
+    pub degraded: bool,
 }
 
 /// How the semantic half of an answer stands.

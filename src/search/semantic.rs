@@ -5,7 +5,7 @@ use std::sync::Arc;
 use roaring::RoaringBitmap;
 
 use super::request::{Capability, SearchError, SemanticOut};
-use crate::embed::{Model, ModelError, Role};
+use crate::embed::{Model, ModelError};
 use crate::events::Status;
 use crate::ids::{MessageId, ThreadId};
 use crate::projections::ProjectionError;
@@ -82,7 +82,15 @@ impl Never {
 /// # Errors
 /// [`CatalogError`].
 pub fn eligible(catalog: &CatalogView, never: &Never) -> Result<RoaringBitmap, CatalogError> {
-    let mut messages = catalog.with(Facet::All, b"")?.as_ref().clone();
+    reachable(catalog.with(Facet::All, b"")?.as_ref().clone(), catalog, never)
+}
+
+/// Those of some messages that a model may be given.
+pub(super) fn reachable(
+    mut messages: RoaringBitmap,
+    catalog: &CatalogView,
+    never: &Never,
+) -> Result<RoaringBitmap, CatalogError> {
     for status in [Status::Hidden, Status::Throttled, Status::Quarantined] {
         messages -= &*catalog.with(Facet::Status, &[status as u8])?;
     }
@@ -134,9 +142,9 @@ impl Meaning {
             // It failed less than a minute ago.
             Self::Ready { model, .. } if !model.may_be_asked() => Ok(None),
             Self::Ready { model, index, never, .. } => {
-                let query = match model.embed(Role::Query, &[text]).pop() {
-                    Some(Ok(query)) => query,
-                    Some(Err(ModelError::Remote(_))) => return Ok(None),
+                let query = match model.query(text) {
+                    Ok(query) => query,
+                    Err(ModelError::Remote(_)) => return Ok(None),
                     // A text without a word that the model knows lies near nothing.
                     _ => return Ok(Some(Vec::new())),
                 };

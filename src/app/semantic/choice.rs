@@ -1,13 +1,15 @@
 //! Which model the settings name, and how it is loaded.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{Config, Embedding, EndpointSettings};
-use crate::embed::{Builtin, Endpoint, Model, ModelError};
+use crate::config::{Config, Embedding, EndpointSettings, Rerank, RerankForm, RerankSettings};
+use crate::embed::{
+    Address, Allowance, Builtin, Endpoint, Model, ModelError, RerankEndpoint, RerankStyle, Reranker,
+};
 
 /// A model as the settings name it: enough to load it again after they changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,29 +62,107 @@ impl Choice {
         }
     }
 
-    /// Loads it. Takes up to a second.
-    pub(super) fn load(&self) -> Result<Arc<Model>, ModelError> {
+    /// Loads it. Takes up to a second. `reference` is the vector that those of an address go with,
+    /// `data_dir` keeps the count of its texts.
+    pub(super) fn load(
+        &self,
+        reference: Option<Vec<f32>>,
+        data_dir: &Path,
+    ) -> Result<Arc<Model>, ModelError> {
         match self {
             Self::Builtin(builtin) => builtin.model(),
             Self::Folder(dir) => Model::open(dir).map(Arc::new),
-            Self::Endpoint(endpoint) => remote(endpoint).map(Arc::new),
+            Self::Endpoint(endpoint) => remote(endpoint, reference, data_dir).map(Arc::new),
         }
     }
 }
 
-fn remote(settings: &EndpointSettings) -> Result<Model, ModelError> {
-    let key = match &settings.key_env {
-        None => None,
-        Some(name) => Some(std::env::var(name).map_err(|_| {
+/// Who ranks the first hits of a search again, as the settings name it.
+#[derive(Debug, Clone)]
+pub(super) enum RerankChoice {
+    Folder(PathBuf),
+    Endpoint(RerankSettings),
+}
+
+impl RerankChoice {
+    pub(super) fn of(config: &Config) -> Option<Self> {
+        // Refused as the settings are read when what they need is missing.
+        match config.rerank {
+            Rerank::Off => None,
+            Rerank::Folder => config.rerank_folder.clone().map(Self::Folder),
+            Rerank::Endpoint => config.rerank_endpoint.clone().map(Self::Endpoint),
+        }
+    }
+
+    /// Name for people.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Self::Folder(dir) => Choice::Folder(dir.clone()).name(),
+            Self::Endpoint(endpoint) => endpoint.model.clone(),
+        }
+    }
+
+    pub(super) fn load(&self) -> Result<Reranker, ModelError> {
+        match self {
+            Self::Folder(dir) => Reranker::open(dir),
+            Self::Endpoint(settings) => Reranker::remote(RerankEndpoint {
+                address: Address {
+                    url: settings.url.clone(),
+                    model: settings.model.clone(),
+                    key: key(settings.key_env.as_ref(), settings.key_file.as_ref())?,
+                },
+                style: match settings.style {
+                    RerankForm::Jina => RerankStyle::Jina,
+                    RerankForm::Tei => RerankStyle::Tei,
+                },
+                wait: Duration::from_millis(settings.wait_ms),
+            }),
+        }
+    }
+}
+
+/// The key, from the environment or a file.
+fn key(variable: Option<&String>, file: Option<&PathBuf>) -> Result<Option<String>, ModelError> {
+    if let Some(name) = variable {
+        let key = std::env::var(name);
+        return key.map(Some).map_err(|_| {
             ModelError::File(format!("the environment variable {name} holds no key"))
-        })?),
-    };
-    let endpoint = Endpoint {
+        });
+    }
+    let Some(path) = file else { return Ok(None) };
+    let read = std::fs::read_to_string(path);
+    let key = read.map_err(|source| ModelError::Io { path: path.clone(), source })?;
+    Ok(Some(key.trim().to_owned()))
+}
+
+fn remote(
+    settings: &EndpointSettings,
+    reference: Option<Vec<f32>>,
+    data_dir: &Path,
+) -> Result<Model, ModelError> {
+    let mut addresses = vec![Address {
         url: settings.url.clone(),
         model: settings.model.clone(),
+        key: key(settings.key_env.as_ref(), settings.key_file.as_ref())?,
+    }];
+    for fallback in &settings.fallbacks {
+        addresses.push(Address {
+            url: fallback.url.clone(),
+            model: fallback.model.clone().unwrap_or_else(|| settings.model.clone()),
+            key: key(fallback.key_env.as_ref(), fallback.key_file.as_ref())?,
+        });
+    }
+    let endpoint = Endpoint {
+        addresses,
         dimensions: settings.dimensions,
-        key,
         wait: Duration::from_millis(settings.wait_ms),
+        at_once: settings.requests_at_once as usize,
+        allowance: Allowance {
+            per_minute: settings.texts_per_minute,
+            per_day: settings.texts_per_day,
+            kept_in: Some(data_dir.join("texts-today.json")),
+        },
+        reference,
     };
     let (query, passage) = (settings.query_prefix.clone(), settings.passage_prefix.clone());
     Model::remote(endpoint, settings.tokens_max, query, passage)

@@ -72,6 +72,8 @@ pub struct Embedded {
     pub empty: u64,
     /// Messages with a passage that the model refused.
     pub failed: u64,
+    /// Messages with a passage that was longer than the model reads.
+    pub cut: u64,
     /// Messages that are still without vectors.
     pub pending: u64,
 }
@@ -86,6 +88,7 @@ impl Embedded {
         self.kept += other.kept;
         self.empty += other.empty;
         self.failed += other.failed;
+        self.cut += other.cut;
     }
 }
 
@@ -340,12 +343,16 @@ impl Batch<'_> {
                 None => work.push(one),
             }
         }
+        if !work.is_empty() && model.is_remote() {
+            semantic.refer(&inner.config, space)?;
+        }
         let (computed, fault) = compute(&model, &work);
         if let (Some(what), true) = (fault, ready.is_empty() && computed.is_empty()) {
             return Err(Error::Model(what.to_owned()));
         }
         for (_, stored) in &computed {
             done.failed += u64::from(stored.failed > 0);
+            done.cut += u64::from(stored.cut > 0);
             let is_empty = stored.passages.is_empty() && stored.failed == 0;
             if is_empty { done.empty += 1 } else { done.computed += 1 }
         }
@@ -371,12 +378,12 @@ fn passages(message: &Prepared, model: &Model) -> Work {
     Work { ordinal: message.ordinal, digest, chunks, passages }
 }
 
-/// Asks the model, on as many threads as there are processors. A passage that it refuses is counted
+/// Asks the model, on as many threads as it may be asked on. A passage that it refuses is counted
 /// and left out; a message that it did not answer for is tried again another time.
 fn compute(model: &Model, work: &[Work]) -> (Vec<(Ordinal, Stored)>, Option<&'static str>) {
     let texts: Vec<&str> =
         work.iter().flat_map(|one| one.passages.iter().map(String::as_str)).collect();
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = model.at_once();
     let share = texts.len().div_ceil(threads).max(1);
     let vectors: Vec<_> = std::thread::scope(|scope| {
         let running: Vec<_> = texts
@@ -394,20 +401,23 @@ fn compute(model: &Model, work: &[Work]) -> (Vec<(Ordinal, Stored)>, Option<&'st
     let mut computed = Vec::with_capacity(work.len());
     for one in work {
         let (mut places, mut found) = (Vec::new(), Vec::new());
-        let (mut answered, mut refused) = (true, 0);
+        let (mut answered, mut failed, mut cut) = (true, 0, 0);
         for chunk in &one.chunks {
             match vectors.next() {
                 Some(Ok(vector)) => {
                     places.push((chunk.start, chunk.end));
-                    found.push(vector);
+                    cut += u32::from(vector.cut);
+                    found.push(vector.values);
                 }
                 Some(Err(ModelError::Remote(what))) => (answered, fault) = (false, Some(what)),
-                Some(Err(ModelError::Refused(_))) => refused += 1,
+                Some(Err(ModelError::Refused(_))) => failed += 1,
                 _ => {}
             }
         }
         if answered {
-            computed.push((one.ordinal, Stored::new(one.digest, places, &found, refused)));
+            let mut stored = Stored::new(one.digest, places, &found);
+            (stored.failed, stored.cut) = (failed, cut);
+            computed.push((one.ordinal, stored));
         }
     }
     (computed, fault)

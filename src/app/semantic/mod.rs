@@ -9,26 +9,29 @@ mod indexes;
 mod reembed;
 mod spaces;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use roaring::RoaringBitmap;
 use serde::{Deserialize, Serialize};
 
-use self::choice::Choice;
+use self::choice::{Choice, RerankChoice};
 pub use self::embedding::{EmbedOptions, EmbedProgress, Embedded};
 use self::indexes::Indexes;
 pub use self::reembed::{Estimate, Pruned, SpacesOut};
 use self::spaces::{Shape, Space, Spaces};
 use super::{Error, Postrider, blocking};
 use crate::config::{Config, NeverEmbed};
-use crate::embed::Model;
+use crate::embed::{Model, Reranker};
 use crate::events::registry::Identity;
 use crate::events::{Log, SpaceName};
 use crate::ids::ThreadId;
 use crate::projections::generation::disk_bytes;
+use crate::search::request::Mode;
+use crate::search::rerank::Judge;
 use crate::search::semantic::{Meaning, Never, eligible};
+use crate::search::{Aids, SearchRequest};
 
 /// Models kept loaded: what serves, what is being filled, what served before.
 const LOADED_MAX: usize = 3;
@@ -38,12 +41,16 @@ const LOADED_MAX: usize = 3;
 pub(super) struct Semantic {
     /// What the settings name; `None` when searches by meaning are turned off.
     wanted: Option<Choice>,
+    data_dir: PathBuf,
     spaces: Mutex<Arc<Spaces>>,
     /// Mailboxes that no model is given anything of.
     banned: Vec<String>,
     /// What no model is given of the others.
     pub(super) never: Arc<Never>,
     loaded: Mutex<Vec<(Choice, Arc<Model>)>>,
+    /// Who ranks again, as the settings name it.
+    reranking: Option<RerankChoice>,
+    reranker: Mutex<Option<Arc<Reranker>>>,
     indexes: Indexes,
     /// Which mailboxes are complete in the space that is being filled.
     complete: Mutex<reembed::Complete>,
@@ -101,10 +108,13 @@ impl Semantic {
         })?;
         Ok(Self {
             wanted: Choice::of(config),
+            data_dir: config.data_dir.clone(),
             spaces: Mutex::new(Arc::new(Spaces::load(&config.data_dir))),
             banned: mailboxes,
             never: Arc::new(Never { folders, labels, threads }),
             loaded: Mutex::default(),
+            reranking: RerankChoice::of(config),
+            reranker: Mutex::default(),
             indexes: Indexes::default(),
             complete: Mutex::default(),
             running: Mutex::default(),
@@ -160,22 +170,38 @@ impl Semantic {
     }
 
     /// A model, loaded on first use.
-    fn load(&self, choice: &Choice) -> Result<Arc<Model>, Error> {
+    fn load(&self, space: &Space) -> Result<Arc<Model>, Error> {
         let mut loaded = lock(&self.loaded);
-        if let Some((_, model)) = loaded.iter().find(|(known, _)| known == choice) {
+        if let Some((_, model)) = loaded.iter().find(|(known, _)| *known == space.model) {
             return Ok(Arc::clone(model));
         }
-        let model = choice.load().map_err(|error| Error::Model(error.to_string()))?;
+        let reference = space.reference.as_ref().map(spaces::Reference::values);
+        let model = space.model.load(reference, &self.data_dir);
+        let model = model.map_err(|error| Error::Model(error.to_string()))?;
         if loaded.len() >= LOADED_MAX {
             loaded.remove(0);
         }
-        loaded.push((choice.clone(), Arc::clone(&model)));
+        loaded.push((space.model.clone(), Arc::clone(&model)));
         Ok(model)
+    }
+
+    /// Keeps the vector that tells a model behind an address from another that takes its place.
+    fn refer(&self, config: &Config, space: &Space) -> Result<(), Error> {
+        let (model, shape) = self.model_of(space)?;
+        let known =
+            self.spaces().written().any(|s| s.vectors == Some(shape) && s.reference.is_some());
+        if known {
+            return Ok(());
+        }
+        match model.reference().map_err(|error| Error::Model(error.to_string()))? {
+            Some(reference) => self.change(config, |spaces| spaces.refer(shape, &reference)),
+            None => Ok(()),
+        }
     }
 
     /// The model of a space, when it still is the one that its vectors come from.
     fn model_of(&self, space: &Space) -> Result<(Arc<Model>, Shape), Error> {
-        let model = self.load(&space.model)?;
+        let model = self.load(space)?;
         let shape = Shape::of(model.profile());
         if space.vectors.is_some_and(|known| known != shape) {
             return Err(Error::Model(format!(
@@ -191,7 +217,7 @@ impl Semantic {
     fn written(&self, config: &Config) -> Result<(Vec<Space>, Option<Error>), Error> {
         let mut fault = None;
         for space in self.spaces().written() {
-            match self.load(&space.model) {
+            match self.load(space) {
                 Ok(model) => {
                     let shape = Shape::of(model.profile());
                     self.change(config, |spaces| spaces.resolve(&space.model, shape))?;
@@ -201,6 +227,25 @@ impl Semantic {
         }
         let loaded = |space: &&Space| self.model_of(space).is_ok();
         Ok((self.spaces().written().filter(loaded).cloned().collect(), fault))
+    }
+
+    /// Who ranks the first hits of a search again; loaded on first use.
+    fn judge(&self, request: &SearchRequest) -> Judge {
+        if !request.rerank || request.mode != Mode::Hybrid {
+            return Judge::None;
+        }
+        let Some(choice) = &self.reranking else { return Judge::None };
+        let mut reranker = lock(&self.reranker);
+        if let Some(known) = &*reranker {
+            return Judge::Ready(Arc::clone(known));
+        }
+        match choice.load() {
+            Ok(loaded) => Judge::Ready(Arc::clone(reranker.insert(Arc::new(loaded)))),
+            Err(error) => {
+                tracing::warn!("searches are not ranked again: {error}");
+                Judge::Broken(choice.name())
+            }
+        }
     }
 
     /// Makes an embedding end when the directory is closed.
@@ -214,6 +259,11 @@ impl Semantic {
     pub(super) fn stop(&self) {
         for progress in lock(&self.running).drain(..).filter_map(|progress| progress.upgrade()) {
             progress.stop.store(true, Ordering::Relaxed);
+        }
+        // What is being asked of an address is not waited for.
+        lock(&self.loaded).iter().for_each(|(_, model)| model.close());
+        if let Some(reranker) = &*lock(&self.reranker) {
+            reranker.close();
         }
     }
 
@@ -247,31 +297,56 @@ impl Semantic {
 
 /// What a one-shot search asks of a directory that nobody has open: as [`Postrider::search`], but
 /// nothing is written.
-pub(super) fn closed(config: &Config, identity: &Identity, dir: &Path) -> Meaning {
-    let unknown = || Meaning::Degraded(String::new());
-    let Ok(semantic) = Semantic::read(config) else { return unknown() };
-    let Some(wanted) = &semantic.wanted else { return Meaning::Inactive };
-    if semantic.is_banned(identity) {
-        return Meaning::Inactive;
+pub(super) fn closed(
+    config: &Config,
+    identity: &Identity,
+    dir: &Path,
+    request: &SearchRequest,
+) -> Aids {
+    if request.mode == Mode::Keyword {
+        return Aids::none();
     }
+    let Ok(semantic) = Semantic::read(config) else {
+        return Aids { meaning: Meaning::Degraded(String::new()), ..Aids::none() };
+    };
+    if semantic.is_off() || semantic.is_banned(identity) {
+        return Aids::none();
+    }
+    Aids { meaning: closed_meaning(&semantic, dir), judge: semantic.judge(request), ..Aids::none() }
+}
+
+fn closed_meaning(semantic: &Semantic, dir: &Path) -> Meaning {
+    let wanted = || semantic.wanted.as_ref().map_or_else(String::new, Choice::name);
     let spaces = semantic.spaces();
-    let Some(active) = &spaces.active else { return Meaning::Empty(wanted.name()) };
+    let Some(active) = &spaces.active else { return Meaning::Empty(wanted()) };
     let name = active.model.name();
     let index = active.vectors.and_then(|shape| indexes::read_only(dir, shape));
     let Some(index) = index.filter(|index| !index.is_empty()) else { return Meaning::Empty(name) };
     let Ok((model, _)) = semantic.model_of(active) else { return Meaning::Degraded(name) };
-    Meaning::Ready { name, model, index: Arc::new(index), never: semantic.never }
+    let never = Arc::clone(&semantic.never);
+    Meaning::Ready { name, model, index: Arc::new(index), never }
 }
 
 impl Postrider {
-    /// What a search by meaning asks in a mailbox.
-    pub(super) async fn meaning(&self, identity: &Identity) -> Result<Meaning, Error> {
-        if self.inner.semantic.is_off() || self.inner.semantic.is_banned(identity) {
-            return Ok(Meaning::Inactive);
+    /// What a search asks besides the words.
+    pub(super) async fn aids(
+        &self,
+        identity: &Identity,
+        request: &SearchRequest,
+    ) -> Result<Aids, Error> {
+        let semantic = &self.inner.semantic;
+        if request.mode == Mode::Keyword || semantic.is_off() || semantic.is_banned(identity) {
+            return Ok(Aids::none());
         }
         let (inner, dir, mailbox) =
             (Arc::clone(&self.inner), self.dir_of(identity), identity.mailbox);
-        blocking(move || inner.semantic.meaning(mailbox, &dir)).await
+        let request = request.clone();
+        blocking(move || {
+            let semantic = &inner.semantic;
+            let meaning = semantic.meaning(mailbox, &dir);
+            Aids { meaning, judge: semantic.judge(&request), ..Aids::none() }
+        })
+        .await
     }
 
     /// How the vectors of a mailbox stand.

@@ -35,6 +35,25 @@ pub(super) struct Space {
     pub(super) model: Choice,
     /// Known since the model was first loaded; nothing is written before.
     pub(super) vectors: Option<Shape>,
+    /// Behind an address: the vector that tells its model from another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) reference: Option<Reference>,
+}
+
+/// A vector whose values are kept as their bits, so that spaces can be compared.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Reference(Vec<u32>);
+
+impl From<&[f32]> for Reference {
+    fn from(values: &[f32]) -> Self {
+        Self(values.iter().map(|value| value.to_bits()).collect())
+    }
+}
+
+impl Reference {
+    pub(super) fn values(&self) -> Vec<f32> {
+        self.0.iter().map(|bits| f32::from_bits(*bits)).collect()
+    }
 }
 
 /// What its vectors look like on disk.
@@ -115,7 +134,7 @@ impl Spaces {
         let next = if is_wanted(&self.superseded) {
             self.superseded.take()
         } else {
-            Some(Space { model: wanted.clone(), vectors: None })
+            Some(Space { model: wanted.clone(), vectors: None, reference: None })
         };
         if serves.is_some_and(|vectors| has_vectors(vectors.fingerprint)) {
             self.building = next;
@@ -151,6 +170,15 @@ impl Spaces {
         for space in [&mut self.active, &mut self.building, &mut self.superseded] {
             if let Some(space) = space.as_mut().filter(|space| space.model == *model) {
                 space.vectors = Some(vectors);
+            }
+        }
+    }
+
+    /// Keeps the vector that tells a model behind an address from another.
+    pub(super) fn refer(&mut self, vectors: Shape, reference: &[f32]) {
+        for space in [&mut self.active, &mut self.building].into_iter().flatten() {
+            if space.vectors == Some(vectors) && space.reference.is_none() {
+                space.reference = Some(reference.into());
             }
         }
     }

@@ -15,6 +15,8 @@ pub struct Stored {
     pub passages: Vec<(u32, u32)>,
     /// Further passages that the model refused.
     pub failed: u32,
+    /// Passages that were longer than the model reads: their ends count nothing.
+    pub cut: u32,
     /// Their vectors one behind the other, f16 little-endian.
     halves: Vec<u8>,
 }
@@ -22,14 +24,9 @@ pub struct Stored {
 impl Stored {
     /// From vectors of length 1.
     #[must_use]
-    pub fn new(
-        digest: [u8; 16],
-        passages: Vec<(u32, u32)>,
-        vectors: &[Vec<f32>],
-        failed: u32,
-    ) -> Self {
+    pub fn new(digest: [u8; 16], passages: Vec<(u32, u32)>, vectors: &[Vec<f32>]) -> Self {
         let halves = vectors.iter().flatten().flat_map(|v| f16::from_f32(*v).to_le_bytes());
-        Self { digest, passages, failed, halves: halves.collect() }
+        Self { digest, passages, failed: 0, cut: 0, halves: halves.collect() }
     }
 
     /// As bytes.
@@ -64,7 +61,7 @@ mod tests {
     #[test]
     fn comes_back_as_it_went_and_torn_ones_are_none() {
         let vectors = [vec![0.5, -0.25, 0.125], vec![0.0, 1.0, -1.0]];
-        let stored = Stored::new([7; 16], vec![(0, 4), (3, 9)], &vectors, 2);
+        let stored = Stored::new([7; 16], vec![(0, 4), (3, 9)], &vectors);
         let bytes = stored.encode();
         let back = Stored::decode(&bytes, 3).expect("whole");
         assert_eq!(back, stored);

@@ -22,7 +22,7 @@ fn vector(n: u32) -> Vec<f32> {
 fn stored(numbers: &[u32]) -> Stored {
     let vectors: Vec<Vec<f32>> = numbers.iter().map(|n| vector(*n)).collect();
     let passages = (0..numbers.len() as u32).map(|at| (at * 10, at * 10 + 9)).collect();
-    Stored::new([0; 16], passages, &vectors, 0)
+    Stored::new([0; 16], passages, &vectors)
 }
 
 /// Two passages a message.
@@ -79,7 +79,7 @@ fn erased_messages_are_gone_and_the_rest_survives_a_reopening() {
     {
         let index = Vectors::open(dir.path(), DIMENSIONS as u32).expect("opens");
         index.add(&messages(0..600)).expect("added");
-        index.add(&[(Ordinal(600), Stored::new([0; 16], Vec::new(), &[], 0))]).expect("added");
+        index.add(&[(Ordinal(600), Stored::new([0; 16], Vec::new(), &[]))]).expect("added");
         assert_eq!(index.held(&gone).expect("reads"), 4);
         index.remove(&gone).expect("removed");
         assert_eq!(index.held(&gone).expect("reads"), 0);
