@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
-use postrider::app::{IngestRequest, Postrider};
+use postrider::app::{EmbedOptions, IngestRequest, Postrider};
 use postrider::config::{Config, Embedding};
 use postrider::search::SearchRequest;
 use postrider::search::request::Mode;
@@ -27,15 +28,21 @@ fn text<'v>(value: &'v Value, name: &str) -> &'v str {
 /// Takes every document in as a message, and asks every question in every mode. A question is asked
 /// as alternatives of its words: people do not phrase questions so that every word stands in the
 /// answer.
-pub(crate) fn run(set: &Path, scratch: &Path, embedding: &str) -> Fallible<Figures> {
-    let embedding = match embedding {
+pub(crate) fn run(set: &Path, scratch: &Path, model: &str) -> Fallible<Figures> {
+    let embedding = match model {
         "static-128" => Embedding::Static128,
         "minilm-l6" => Embedding::MinilmL6,
-        other => return Err(format!("no model {other}").into()),
+        _ => Embedding::Folder,
     };
+    let folder = (embedding == Embedding::Folder).then(|| model.into());
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
-        let config = Config { data_dir: scratch.to_owned(), embedding, ..Config::default() };
+        let config = Config {
+            data_dir: scratch.to_owned(),
+            embedding,
+            embedding_folder: folder,
+            ..Config::default()
+        };
         let postrider = Postrider::open(config).await?;
         postrider.ensure_identity("main").await?;
         for document in lines(&set.join("corpus.jsonl"))? {
@@ -55,7 +62,7 @@ pub(crate) fn run(set: &Path, scratch: &Path, embedding: &str) -> Fallible<Figur
             };
             postrider.ingest("main", request).await?;
         }
-        let embedded = postrider.embed("main", None, std::sync::Arc::default()).await?;
+        let embedded = postrider.embed("main", EmbedOptions::default(), Arc::default()).await?;
         let mut right: HashMap<String, String> = HashMap::new();
         let judged = std::fs::read_to_string(set.join("qrels/test.tsv"))?;
         for line in judged.lines().skip(1) {

@@ -32,7 +32,8 @@ fn percentile(sorted: &[f64], percent: usize) -> f64 {
 fn put(figures: &mut Figures, name: &str, mut millis: Vec<f64>) {
     millis.sort_by(f64::total_cmp);
     for percent in [50, 95, 100] {
-        figures.insert(format!("{name}_p{percent}_ms"), rounded(percentile(&millis, percent)).into());
+        figures
+            .insert(format!("{name}_p{percent}_ms"), rounded(percentile(&millis, percent)).into());
     }
 }
 
@@ -42,7 +43,8 @@ pub(crate) fn labels(data_dir: &Path, mailbox: &str) -> Fallible<Figures> {
         let postrider = Postrider::open(config(data_dir)).await?;
         let mut figures = Figures::new();
         let messages = postrider.mailbox_status(mailbox).await?.messages;
-        let search = SearchRequest { q: "label:bench-all in:anywhere".into(), ..Default::default() };
+        let search =
+            SearchRequest { q: "label:bench-all in:anywhere".into(), ..Default::default() };
         for (name, add) in [("add", true), ("remove", false)] {
             let label = vec!["bench-all".to_owned()];
             let change = LabelChange {
@@ -61,7 +63,10 @@ pub(crate) fn labels(data_dir: &Path, mailbox: &str) -> Fallible<Figures> {
             if changed != messages || found != if add { messages } else { 0 } {
                 return Err(format!("{changed} of {messages} changed, {found} found").into());
             }
-            figures.insert(format!("{name}_recorded_ms"), rounded(recorded.as_secs_f64() * 1e3).into());
+            figures.insert(
+                format!("{name}_recorded_ms"),
+                rounded(recorded.as_secs_f64() * 1e3).into(),
+            );
             figures.insert(format!("{name}_ms"), rounded(seconds * 1e3).into());
         }
         postrider.close().await;

@@ -5,6 +5,7 @@
 mod account;
 mod command_query;
 mod corpus;
+mod embedding;
 mod fts5;
 mod http_query;
 mod judged;
@@ -47,7 +48,9 @@ postrider-bench [--step NAME] COMMAND
   search-during-rebuild DATA_DIR the queries alone, and while the mailbox is rebuilt
   many DATA_DIR N EACH           make N mailboxes of EACH synthetic messages
   cold DATA_DIR N                open a directory of many mailboxes; the first search in N of them
-  vectors SOURCE SCRATCH N       an index of N passages of a source beside a plain scan
+  vectors SOURCE SCRATCH N MODEL[,MODEL] [trees]
+                                 an index of N passages of a source beside plain scans
+  embedding SOURCE SCRATCH MODEL the whole way to vectors of a source beside the bare model
   judged SET SCRATCH MODEL       questions of a set in the layout of BEIR, in every mode
   http-query SERVER [MAILBOX]    the queries over one connection; SERVER is the data directory of
                                  a running server, or HOST:PORT with POSTRIDER_TOKEN set
@@ -102,8 +105,14 @@ fn run() -> Fallible<()> {
             lifecycle::many(Path::new(dir), count.parse()?, each.parse()?)?
         }
         ("cold", [dir, count]) => lifecycle::cold(Path::new(dir), count.parse()?)?,
-        ("vectors", [source, scratch, count]) => {
-            vectors::run(Path::new(source), Path::new(scratch), count.parse()?)?
+        ("vectors", [source, scratch, count, models]) => {
+            vectors::run(Path::new(source), Path::new(scratch), count.parse()?, models, false)?
+        }
+        ("vectors", [source, scratch, count, models, trees]) if *trees == "trees" => {
+            vectors::run(Path::new(source), Path::new(scratch), count.parse()?, models, true)?
+        }
+        ("embedding", [source, scratch, model]) => {
+            embedding::run(Path::new(source), Path::new(scratch), model)?
         }
         ("judged", [set, scratch, model]) => {
             judged::run(Path::new(set), Path::new(scratch), model)?

@@ -307,10 +307,17 @@ fn mark_path(generation: &Path) -> PathBuf {
     generation.with_extension("clean")
 }
 
-/// Name, size and modification time (ns) of each file that holds data, in order of name.
+/// Name, size and modification time (ns) of each file that holds data, in order of name; those of
+/// directories in it too.
 fn files(generation: &Path) -> std::io::Result<Vec<(String, u64, u128)>> {
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(generation)? {
+    gather(generation, "", &mut found)?;
+    found.sort();
+    Ok(found)
+}
+
+fn gather(dir: &Path, prefix: &str, found: &mut Vec<(String, u64, u128)>) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(dir)? {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
         // Lock files change whenever somebody reads.
@@ -318,14 +325,17 @@ fn files(generation: &Path) -> std::io::Result<Vec<(String, u64, u128)>> {
             continue;
         }
         let meta = entry.metadata()?;
+        if meta.is_dir() {
+            gather(&entry.path(), &format!("{prefix}{name}/"), found)?;
+            continue;
+        }
         let modified = meta
             .modified()?
             .duration_since(std::time::UNIX_EPOCH)
             .map_or(0, |since| since.as_nanos());
-        found.push((name, meta.len(), modified));
+        found.push((format!("{prefix}{name}"), meta.len(), modified));
     }
-    found.sort();
-    Ok(found)
+    Ok(())
 }
 
 fn remove(path: &Path) -> std::io::Result<()> {

@@ -150,7 +150,7 @@ impl Postrider {
         loop {
             // A purge waits for the batch at hand, and the next batch for the purge.
             let one = self.inner.purges.of(mailbox);
-            let _one = one.lock().await;
+            let held = one.lock().await;
             if !self.inner.semantic.spaces().written().any(|now| now.vectors == Some(shape)) {
                 // Cancelled, or another model serves now.
                 return Ok(());
@@ -172,6 +172,8 @@ impl Postrider {
             *left = left.saturating_sub(taken);
             progress.counts.done.fetch_add(taken, Ordering::Relaxed);
             if done.pending == 0 {
+                drop(held);
+                self.build_trees(identity, shape, progress).await?;
                 return self.completed(mailbox, shape).await;
             }
             if *left == 0 || progress.stop.load(Ordering::Relaxed) {
@@ -189,6 +191,29 @@ impl Postrider {
             let duty = options.duty_percent.clamp(1, 100);
             tokio::time::sleep(began.elapsed() * (100 - duty) / duty).await;
         }
+    }
+
+    /// Builds trees over a very large index, beside whatever else goes on.
+    async fn build_trees(
+        &self,
+        identity: &Identity,
+        shape: Shape,
+        progress: &Arc<EmbedProgress>,
+    ) -> Result<(), Error> {
+        let (inner, dir) = (Arc::clone(&self.inner), self.dir_of(identity));
+        let (mailbox, watched) = (identity.mailbox, Arc::clone(progress));
+        let index = blocking(move || inner.semantic.indexes.get(mailbox, &dir, shape)).await??;
+        if !index.wants_trees() {
+            return Ok(());
+        }
+        let built = build::unhurried(move || {
+            let stop = || watched.stop.load(Ordering::Relaxed);
+            let built = index.build_trees(stop);
+            // What was stopped is begun anew another time.
+            if stop() { Ok(()) } else { built }
+        });
+        let built = built.map_err(|source| Error::Io { path: "a thread".into(), source })?;
+        built.await.map_err(|_| Error::Gone)?.map_err(failed)
     }
 
     /// Gives vectors to what comes into open mailboxes, and to every mailbox while a space is being

@@ -1,9 +1,10 @@
 //! The `vectors` projection: the passages of one mailbox in one space of vectors.
 //!
 //! One LMDB environment per mailbox, space and generation. Rows lie in blocks of 256, so that a
-//! scan runs over large stretches of memory in place; up to a few hundred thousand rows an exact
-//! scan is faster than any tree at the same recall (docs/adr/0022). What is not in it is found by
-//! comparing [`Vectors::covered`] with the catalog; it commits with the rows.
+//! scan runs over large stretches of memory in place; up to many hundred thousand rows an exact
+//! scan is faster than any tree at the same recall, above trees stand beside it (`trees.rs`,
+//! docs/adr/0022). What is not in it is found by comparing [`Vectors::covered`] with the catalog; it
+//! commits with the rows.
 //!
 //! | table | key | value |
 //! |---|---|---|
@@ -12,34 +13,36 @@
 //! | `places` | block u32 BE | 256 × (ordinal u32, start u32, end u32, step f32), LE |
 //! | `exact` | row u32 BE | dimensions × f16 |
 
+mod nearest;
 mod rows;
 mod scan;
 mod stored;
+mod trees;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use heed::types::Bytes;
 use heed::{CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, RoTxn, WithoutTls};
 use roaring::RoaringBitmap;
 
-use self::rows::{Members, NOBODY, PLACE_BYTES, Place};
+pub use self::nearest::Near;
+use self::rows::{NOBODY, PLACE_BYTES, Place};
 pub use self::stored::Stored;
+use self::trees::Trees;
 use crate::ids::Ordinal;
 
 /// Address space reserved per index. The file grows as needed.
 const MAP_BYTES: usize = 16 << 30;
 /// How long a closing waits for readers.
 const CLOSING_WAIT: Duration = Duration::from_secs(10);
+/// Rows from which on trees are built: below, a scan is as fast (docs/adr/0022).
+const TREES_FROM: u32 = 1_000_000;
 /// Version of what lies in an index.
 pub const LAYOUT: u32 = 1;
 /// Rows of a block.
 const BLOCK_ROWS: usize = 256;
-/// Rows ranked exactly for each one wanted; scores of bytes are off by about a hundredth.
-const RESCORED: usize = 4;
-/// Rows ranked exactly at least.
-const RESCORED_MIN: usize = 256;
 
 /// Failure of an index of vectors.
 #[derive(Debug, thiserror::Error)]
@@ -81,6 +84,9 @@ pub struct Vectors {
     dir: PathBuf,
     /// Rows and messages as of the last commit; also what keeps writers one behind the other.
     state: Mutex<State>,
+    /// What finds the nearest of very many rows; none below [`TREES_FROM`].
+    trees: RwLock<Option<Arc<Trees>>>,
+    trees_from: u32,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -89,17 +95,6 @@ struct State {
     covered: RoaringBitmap,
     /// Those of them with a passage that the model refused.
     failed: RoaringBitmap,
-}
-
-/// A message near a query.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Near {
-    /// Which message.
-    pub ordinal: Ordinal,
-    /// Cosine of its best passage, -1 to 1.
-    pub cosine: f32,
-    /// Where that passage lies in its new text, bytes.
-    pub passage: (u32, u32),
 }
 
 impl Vectors {
@@ -125,7 +120,8 @@ impl Vectors {
             })
             .map(|done| Tables::from(done.unwrap_commit()))?;
         let state = Mutex::new(State::load(tables, &env.read_txn()?)?);
-        Ok(Self { env, tables, dimensions: dimensions as usize, dir: dir.to_owned(), state })
+        let trees = Trees::open_last(dir, dimensions as usize);
+        Ok(Self::opened(env, tables, dimensions, dir, state, trees))
     }
 
     /// Opens an index that nobody writes and that was closed well, without changing a byte of it.
@@ -152,7 +148,28 @@ impl Vectors {
             })
             .map(|done| Tables::from(done.unwrap_commit()))?;
         let state = Mutex::new(State::load(tables, &env.read_txn()?)?);
-        Ok(Self { env, tables, dimensions: dimensions as usize, dir: dir.to_owned(), state })
+        // A search that comes once scans, rather than open another environment for writing.
+        Ok(Self::opened(env, tables, dimensions, dir, state, None))
+    }
+
+    fn opened(
+        env: Env<WithoutTls>,
+        tables: Tables,
+        dimensions: u32,
+        dir: &Path,
+        state: Mutex<State>,
+        trees: Option<Trees>,
+    ) -> Self {
+        let dimensions = dimensions as usize;
+        let trees = RwLock::new(trees.map(Arc::new));
+        Self { env, tables, dimensions, dir: dir.to_owned(), state, trees, trees_from: TREES_FROM }
+    }
+
+    /// With trees from so many rows on.
+    #[must_use]
+    pub fn with_trees_from(mut self, rows: u32) -> Self {
+        self.trees_from = rows;
+        self
     }
 
     /// Closes the index; waits for whoever still reads.
@@ -160,6 +177,7 @@ impl Vectors {
     /// # Errors
     /// [`VectorError`]: it must not be taken for closed well.
     pub fn close(self) -> Result<(), VectorError> {
+        drop(self.trees);
         if !self.env.prepare_for_closing().wait_timeout(CLOSING_WAIT) {
             return Err(VectorError::Damaged("somebody still reads it"));
         }
@@ -195,6 +213,10 @@ impl Vectors {
     pub fn whole_among(&self, messages: &RoaringBitmap) -> u64 {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.covered.intersection_len(messages) - state.failed.intersection_len(messages)
+    }
+
+    fn messages(&self) -> u64 {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).covered.len()
     }
 
     /// Rows written, those taken out included.
@@ -257,9 +279,9 @@ impl Vectors {
             let (key, places) = entry?;
             let mut places = places.to_vec();
             let mut rows = Vec::new();
-            for (at, place) in places.chunks_exact_mut(PLACE_BYTES).enumerate() {
-                if gone.contains(Place::read(place).ordinal) {
-                    place.copy_from_slice(&Place::NONE.write());
+            for (at, place) in places.as_chunks_mut::<PLACE_BYTES>().0.iter_mut().enumerate() {
+                if gone.contains(Place::ordinal(place)) {
+                    *place = Place::NONE.write();
                     rows.push(at);
                 }
             }
@@ -284,80 +306,6 @@ impl Vectors {
         Ok(())
     }
 
-    /// The messages among `candidates` whose best passage is nearest to `query`, a vector of length
-    /// 1: best first, equal ones by ordinal. Exact but for rows whose scores are within the error of
-    /// signed bytes at the end of [`RESCORED`] times as many.
-    ///
-    /// # Errors
-    /// [`VectorError`].
-    pub fn nearest(
-        &self,
-        query: &[f32],
-        candidates: &RoaringBitmap,
-        limit: usize,
-    ) -> Result<Vec<Near>, VectorError> {
-        if query.len() != self.dimensions || limit == 0 {
-            return Ok(Vec::new());
-        }
-        let rtxn = self.env.read_txn()?;
-        let wanted = Members::new(candidates);
-        let (bytes, step) = scan::quantise(query);
-        let mut best = scan::Best::new((limit * RESCORED).max(RESCORED_MIN));
-        let dot_bytes = scan::dot_bytes();
-        for entry in self.tables.places.iter(&rtxn)? {
-            let (key, places) = entry?;
-            let rows = self.tables.bytes.get(&rtxn, key)?.ok_or(VectorError::Damaged("block"))?;
-            let first = block_number(key)? * BLOCK_ROWS as u32;
-            let rows = rows.chunks_exact(self.dimensions);
-            for (at, (row, place)) in rows.zip(places.as_chunks::<PLACE_BYTES>().0).enumerate() {
-                let place = Place::read(place);
-                if wanted.hold(place.ordinal) {
-                    let score = dot_bytes(&bytes, row) as f32 * place.step * step;
-                    best.offer(score, first + at as u32);
-                }
-            }
-        }
-        self.rescored(&rtxn, query, best.rows(), limit)
-    }
-
-    fn rescored(
-        &self,
-        rtxn: &RoTxn<'_, WithoutTls>,
-        query: &[f32],
-        rows: Vec<u32>,
-        limit: usize,
-    ) -> Result<Vec<Near>, VectorError> {
-        let mut found: Vec<Near> = Vec::with_capacity(rows.len());
-        for row in rows {
-            let halves = self
-                .tables
-                .exact
-                .get(rtxn, &row.to_be_bytes())?
-                .ok_or(VectorError::Damaged("exact vector"))?;
-            let places = self
-                .tables
-                .places
-                .get(rtxn, &(row / BLOCK_ROWS as u32).to_be_bytes())?
-                .ok_or(VectorError::Damaged("places"))?;
-            let at = row as usize % BLOCK_ROWS;
-            let place = places.as_chunks::<PLACE_BYTES>().0.get(at);
-            let place = Place::read(place.ok_or(VectorError::Damaged("place"))?);
-            let cosine = scan::dot(query, &stored::vector(halves));
-            found.push(Near { ordinal: Ordinal(place.ordinal), cosine, passage: place.passage });
-        }
-        // The best passage of each message first, then the best messages.
-        found.sort_by(|a, b| {
-            a.ordinal
-                .cmp(&b.ordinal)
-                .then(b.cosine.total_cmp(&a.cosine))
-                .then(a.passage.cmp(&b.passage))
-        });
-        found.dedup_by_key(|near| near.ordinal);
-        found.sort_by(|a, b| b.cosine.total_cmp(&a.cosine).then(a.ordinal.cmp(&b.ordinal)));
-        found.truncate(limit);
-        Ok(found)
-    }
-
     /// How many messages of these it still holds: for probes after an erasure.
     ///
     /// # Errors
@@ -367,9 +315,9 @@ impl Vectors {
         let mut held = RoaringBitmap::new();
         for entry in self.tables.places.iter(&rtxn)? {
             for place in entry?.1.as_chunks::<PLACE_BYTES>().0 {
-                let place = Place::read(place);
-                if place.ordinal != NOBODY && ordinals.contains(place.ordinal) {
-                    held.insert(place.ordinal);
+                let ordinal = Place::ordinal(place);
+                if ordinal != NOBODY && ordinals.contains(ordinal) {
+                    held.insert(ordinal);
                 }
             }
         }

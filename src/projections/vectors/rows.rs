@@ -35,11 +35,15 @@ pub(super) struct Place {
 impl Place {
     pub(super) const NONE: Self = Self { ordinal: NOBODY, passage: (0, 0), step: 0.0 };
 
+    /// Whose row it is, alone: what a scan asks of every row.
     #[inline]
-    pub(super) fn read(bytes: &[u8]) -> Self {
-        let at = |n: usize| {
-            bytes.get(n * 4..n * 4 + 4).and_then(|b| b.try_into().ok()).unwrap_or([0xff; 4])
-        };
+    pub(super) fn ordinal(bytes: &[u8; PLACE_BYTES]) -> u32 {
+        u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
+    }
+
+    #[inline]
+    pub(super) fn read(bytes: &[u8; PLACE_BYTES]) -> Self {
+        let at = |n: usize| [bytes[n * 4], bytes[n * 4 + 1], bytes[n * 4 + 2], bytes[n * 4 + 3]];
         Self {
             ordinal: u32::from_le_bytes(at(0)),
             passage: (u32::from_le_bytes(at(1)), u32::from_le_bytes(at(2))),

@@ -17,10 +17,36 @@ fn sum_of_products(a: &[i8], b: &[u8]) -> i32 {
     a.iter().zip(b).map(|(a, b)| i32::from(*a) * i32::from(b.cast_signed())).sum()
 }
 
+/// The same in steps of 32 bytes. The processor multiplies unsigned by signed bytes alone, so the
+/// signs of `a` go over to `b`; two products of at most 127 · 128 fit into 16 bits.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn sum_of_products_wide(a: &[i8], b: &[u8]) -> i32 {
-    sum_of_products(a, b)
+    use std::arch::x86_64::{
+        __m256i, _mm256_abs_epi8, _mm256_add_epi32, _mm256_loadu_si256, _mm256_madd_epi16,
+        _mm256_maddubs_epi16, _mm256_set1_epi16, _mm256_setzero_si256, _mm256_sign_epi8,
+        _mm256_storeu_si256,
+    };
+    let (a, a_rest) = a.as_chunks::<32>();
+    let (b, b_rest) = b.as_chunks::<32>();
+    let mut sums = _mm256_setzero_si256();
+    for (a, b) in a.iter().zip(b) {
+        #[expect(unsafe_code, reason = "loads of 32 bytes that are there")]
+        // SAFETY: both are 32 bytes long; unaligned loads.
+        let (a, b) = unsafe {
+            let load = |bytes: *const __m256i| _mm256_loadu_si256(bytes);
+            (load(a.as_ptr().cast()), load(b.as_ptr().cast()))
+        };
+        let products = _mm256_maddubs_epi16(_mm256_abs_epi8(a), _mm256_sign_epi8(b, a));
+        sums = _mm256_add_epi32(sums, _mm256_madd_epi16(products, _mm256_set1_epi16(1)));
+    }
+    let mut lanes = [0_i32; 8];
+    #[expect(unsafe_code, reason = "a store of 32 bytes that are there")]
+    // SAFETY: eight times four bytes; an unaligned store.
+    unsafe {
+        _mm256_storeu_si256(lanes.as_mut_ptr().cast(), sums);
+    }
+    lanes.iter().sum::<i32>() + sum_of_products(a_rest, b_rest)
 }
 
 /// The sum of products as this processor computes it fastest; asked for once a scan.
@@ -38,9 +64,18 @@ pub(super) fn dot_bytes() -> impl Fn(&[i8], &[u8]) -> i32 {
     }
 }
 
-/// Sum of products.
+/// Sum of products, in eight sums side by side: one after the other, each would wait for the last.
 pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
+    let (a, a_rest) = a.as_chunks::<8>();
+    let (b, b_rest) = b.as_chunks::<8>();
+    let mut sums = [0.0_f32; 8];
+    for (a, b) in a.iter().zip(b) {
+        for (sum, (a, b)) in sums.iter_mut().zip(a.iter().zip(b)) {
+            *sum += a * b;
+        }
+    }
+    let rest: f32 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
+    sums.iter().sum::<f32>() + rest
 }
 
 /// The best rows seen, by approximate score; equal ones by row.
@@ -74,6 +109,13 @@ impl Best {
             self.kept.truncate(self.limit);
             let least = self.kept.iter().map(|(score, _)| *score);
             self.least = least.fold(f32::INFINITY, f32::min);
+        }
+    }
+
+    /// Takes what another saw.
+    pub(super) fn merge(&mut self, other: Self) {
+        for (score, row) in other.kept {
+            self.offer(score, row);
         }
     }
 
@@ -113,6 +155,14 @@ mod tests {
         let near = dot_bytes()(&qa, &qb) as f32 * sa * sb;
         assert!((near - dot(&a, &b)).abs() < 0.01);
         assert_eq!(dot_bytes()(&qa, &qb), sum_of_products(&qa, &qb));
+        for length in [0, 1, 31, 32, 33, 100] {
+            let (a, b) = (&qa[..length], &qb[..length]);
+            assert_eq!(dot_bytes()(a, b), sum_of_products(a, b), "{length}");
+        }
+        let (most, least) = (vec![127_i8; 64], vec![127_u8; 64]);
+        assert_eq!(dot_bytes()(&most, &least), 64 * 127 * 127);
+        let (most, least) = (vec![-127_i8; 64], vec![129_u8; 64]);
+        assert_eq!(dot_bytes()(&most, &least), 64 * 127 * 127, "two negative ones");
         assert_eq!(quantise(&[0.0; 3]), (vec![0; 3], 0.0));
     }
 }

@@ -2,6 +2,7 @@
 //! f16. The same bytes feed every index, so that indexes built at different times are equal.
 
 use half::f16;
+use half::slice::HalfFloatSliceExt as _;
 use serde::{Deserialize, Serialize};
 
 use crate::events::codec;
@@ -25,8 +26,13 @@ impl Stored {
     /// From vectors of length 1.
     #[must_use]
     pub fn new(digest: [u8; 16], passages: Vec<(u32, u32)>, vectors: &[Vec<f32>]) -> Self {
-        let halves = vectors.iter().flatten().flat_map(|v| f16::from_f32(*v).to_le_bytes());
-        Self { digest, passages, failed: 0, cut: 0, halves: halves.collect() }
+        let mut halves = Vec::with_capacity(vectors.iter().map(Vec::len).sum::<usize>() * 2);
+        for vector in vectors {
+            let mut one = vec![f16::ZERO; vector.len()];
+            one.convert_from_f32_slice(vector);
+            halves.extend(one.iter().flat_map(|half| half.to_le_bytes()));
+        }
+        Self { digest, passages, failed: 0, cut: 0, halves }
     }
 
     /// As bytes.
@@ -49,9 +55,14 @@ impl Stored {
     }
 }
 
-/// A vector out of its bytes.
+/// A vector out of its bytes. As a whole: the processor converts eight values at a time, one by one
+/// they cost most of a search.
 pub(super) fn vector(halves: &[u8]) -> Vec<f32> {
-    halves.as_chunks().0.iter().map(|bytes| f16::from_le_bytes(*bytes).to_f32()).collect()
+    let halves: Vec<f16> =
+        halves.as_chunks().0.iter().map(|bytes| f16::from_le_bytes(*bytes)).collect();
+    let mut values = vec![0.0; halves.len()];
+    halves.convert_to_f32_slice(&mut values);
+    values
 }
 
 #[cfg(test)]

@@ -95,3 +95,48 @@ fn erased_messages_are_gone_and_the_rest_survives_a_reopening() {
     index.add(&messages(3..4)).expect("added again");
     assert_eq!(found(&index, &vector(6), &all, 1), [3]);
 }
+
+#[test]
+fn trees_find_what_a_scan_finds_and_what_came_after_them_is_scanned() {
+    let dir = tempfile::tempdir().expect("temp dir");
+    let all: RoaringBitmap = (0..900).collect();
+    let open = || Vectors::open(dir.path(), DIMENSIONS as u32).expect("opens").with_trees_from(500);
+    let index = open();
+    index.add(&messages(0..200)).expect("added");
+    assert!(!index.wants_trees(), "400 rows");
+    index.add(&messages(200..700)).expect("added");
+    assert!(index.wants_trees());
+    index.build_trees(|| false).expect("built");
+    assert!(!index.wants_trees());
+    assert_eq!(index.trees().expect("there").rows(), 1_400);
+    let gone = RoaringBitmap::from([7, 650]);
+    index.remove(&gone).expect("removed");
+    index.add(&messages(700..760)).expect("added");
+    assert!(!index.wants_trees(), "a few more are scanned");
+    let agree = |index: &Vectors, messages: u32| {
+        for n in 0..40 {
+            let query = vector(20_000 + n);
+            let left = (0..messages).filter(|n| !gone.contains(*n));
+            let plain = plainly(&query, left, 10);
+            assert_eq!(found(index, &query, &all, 10), plain, "{n}");
+            let few: RoaringBitmap = (0..messages).filter(|n| n % 10 == 3).collect();
+            let plain = plainly(&query, few.iter(), 10);
+            assert_eq!(found(index, &query, &few, 10), plain, "{n} of few");
+        }
+    };
+    agree(&index, 760);
+    index.close().expect("closed");
+    let index = open();
+    assert_eq!(index.trees().expect("opened again").rows(), 1_400);
+    agree(&index, 760);
+    index.add(&messages(760..900)).expect("added");
+    assert!(index.wants_trees());
+    assert!(index.build_trees(|| true).is_err(), "stopped");
+    agree(&index, 900);
+    index.build_trees(|| false).expect("built");
+    assert_eq!(index.trees().expect("there").rows(), 1_800);
+    agree(&index, 900);
+    let trees = std::fs::read_dir(dir.path()).expect("reads").flatten();
+    let trees = trees.filter(|e| e.file_name().to_string_lossy().starts_with("trees-")).count();
+    assert_eq!(trees, 1, "the old ones go");
+}
