@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use door::send;
+use door::{get, send};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::service::service_fn;
@@ -187,6 +187,12 @@ async fn every_row_of_the_table() {
     set(&models.embedding_broken, true);
     let words = ask(&server, "cat boiler", json!({})).await;
     snapshot("both fail", &words);
+    let ready = get(server.address(), "/readyz").await;
+    assert_eq!((ready.status, &ready.json()["semantic"]), (200, &json!("degraded")), "no worse");
+    let gauge = String::from_utf8(get(server.address(), "/metrics").await.body.into());
+    let gauge = gauge.expect("text");
+    assert!(gauge.contains("postrider_semantic{state=\"degraded\"} 1"), "{gauge}");
+    assert!(gauge.contains("postrider_semantic{state=\"available\"} 0"), "{gauge}");
     let keyword = ask(&server, "cat boiler", json!({ "mode": "keyword" })).await;
     assert_eq!(words["body"]["hits"], keyword["body"]["hits"], "the words alone");
     snapshot(

@@ -8,6 +8,7 @@ use crate::events::registry::Identity;
 use crate::ids::IdentityId;
 use crate::projections::generation::{Generations, disk_bytes};
 use crate::projections::set::ProjectionSet;
+use crate::search::request::Capability;
 
 /// The server and every mailbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +31,8 @@ pub struct Health {
     /// Why it does not.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reason: Option<String>,
+    /// Searches by meaning; whatever it is, mail is taken in and found by its words.
+    pub semantic: Capability,
 }
 
 /// One mailbox.
@@ -56,7 +59,7 @@ impl Postrider {
     #[must_use]
     pub fn health(&self) -> Health {
         let reason = self.inner.running.health.write_failure();
-        Health { writing: reason.is_none(), reason }
+        Health { writing: reason.is_none(), reason, semantic: self.inner.semantic.capability() }
     }
 
     /// Status of one mailbox as it is, without waiting for the index to catch up.

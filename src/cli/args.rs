@@ -11,7 +11,7 @@ use crate::search::Sort;
 use crate::search::request::Mode;
 
 use super::args_lifecycle::{
-    Backup, Embed, Erase, Hold, Label, Log, Mark, Receipt, Restore, Verify,
+    Backup, Embed, Erase, Hold, Label, Log, Mark, ModelArgs, Receipt, Restore, Verify,
 };
 use super::words;
 
@@ -186,6 +186,14 @@ pub(super) enum Command {
   postrider embed estimate
   postrider embed rollback")]
     Embed(Embed),
+    /// Take in a model that does not come with the program, checked before it is used
+    ///
+    /// A sentence model or a cross-encoder of the BERT or XLM-R family, or a static table, as
+    /// sentence-transformers, transformers and model2vec write it.
+    #[command(after_help = "Examples:
+  postrider model add ~/Downloads/multilingual-e5-small
+  postrider model list")]
+    Model(ModelArgs),
     /// Say which addresses are yours: mail from them counts as sent
     ///
     /// The list replaces the one before.

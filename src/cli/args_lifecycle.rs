@@ -233,6 +233,27 @@ pub(super) enum EmbedWhat {
 }
 
 #[derive(Debug, Args)]
+pub(super) struct ModelArgs {
+    #[command(subcommand)]
+    pub(super) what: ModelWhat,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ModelWhat {
+    /// Copy a model into the data directory, when it works
+    Add {
+        /// Folder with model.safetensors, config.json and tokenizer.json
+        #[arg(value_name = "DIR")]
+        dir: PathBuf,
+        /// Its name [default: that of the folder]
+        #[arg(long, value_name = "NAME")]
+        name: Option<String>,
+    },
+    /// List the models of the data directory
+    List,
+}
+
+#[derive(Debug, Args)]
 pub(super) struct Backup {
     /// Where
     #[arg(value_name = "DIR")]

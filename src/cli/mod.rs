@@ -20,6 +20,7 @@ mod job;
 mod label;
 mod log;
 mod maintenance;
+mod model;
 mod output;
 mod own_address;
 mod progress;
@@ -71,6 +72,7 @@ fn execute(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Search(search) => search::run(config, &search, out),
         Command::Import(import) => in_runtime(import::run(config, import, out)),
         Command::Show(show) => in_runtime(show::run(config, show, out)),
+        Command::Model(model) => model::run(&config, model, out),
         Command::Embed(embed) => in_runtime(embed::run(config, embed, out)),
         Command::Thread(thread) => in_runtime(thread::run(config, thread, out)),
         Command::Status => in_runtime(status::run(config, out)),

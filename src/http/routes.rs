@@ -72,6 +72,7 @@ pub(super) fn router(shared: &Shared) -> Router {
     Router::new()
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready))
+        .route("/metrics", get(health::metrics))
         .route("/v1/identities/{identity}/search", post(search::search))
         .route("/v1/identities/{identity}/messages", post(messages::ingest))
         .route("/v1/identities/{identity}/messages/{message_id}", get(messages::show))

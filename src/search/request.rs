@@ -135,6 +135,8 @@ pub struct SemanticOut {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Capability {
+    /// They are turned off.
+    Inactive,
     /// They can.
     Available,
     /// The model does not answer.

@@ -10,7 +10,7 @@ mod reembed;
 mod spaces;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use roaring::RoaringBitmap;
@@ -28,7 +28,7 @@ use crate::events::registry::Identity;
 use crate::events::{Log, SpaceName};
 use crate::ids::ThreadId;
 use crate::projections::generation::disk_bytes;
-use crate::search::request::Mode;
+use crate::search::request::{Capability, Mode};
 use crate::search::rerank::Judge;
 use crate::search::semantic::{Meaning, Never, eligible};
 use crate::search::{Aids, SearchRequest};
@@ -48,6 +48,8 @@ pub(super) struct Semantic {
     /// What no model is given of the others.
     pub(super) never: Arc<Never>,
     loaded: Mutex<Vec<(Choice, Arc<Model>)>>,
+    /// The last loading of a model failed.
+    load_failed: AtomicBool,
     /// Who ranks again, as the settings name it.
     reranking: Option<RerankChoice>,
     reranker: Mutex<Option<Arc<Reranker>>>,
@@ -113,6 +115,7 @@ impl Semantic {
             banned: mailboxes,
             never: Arc::new(Never { folders, labels, threads }),
             loaded: Mutex::default(),
+            load_failed: AtomicBool::new(false),
             reranking: RerankChoice::of(config),
             reranker: Mutex::default(),
             indexes: Indexes::default(),
@@ -177,12 +180,31 @@ impl Semantic {
         }
         let reference = space.reference.as_ref().map(spaces::Reference::values);
         let model = space.model.load(reference, &self.data_dir);
+        self.load_failed.store(model.is_err(), Ordering::Relaxed);
         let model = model.map_err(|error| Error::Model(error.to_string()))?;
         if loaded.len() >= LOADED_MAX {
             loaded.remove(0);
         }
         loaded.push((space.model.clone(), Arc::clone(&model)));
         Ok(model)
+    }
+
+    /// Whether searches by meaning can be answered, as far as the last attempt tells. Nothing is
+    /// loaded or asked for it.
+    pub(super) fn capability(&self) -> Capability {
+        let (false, Some(active)) = (self.is_off(), &self.spaces().active) else {
+            return Capability::Inactive;
+        };
+        let loaded = lock(&self.loaded);
+        let known = loaded.iter().find(|(known, _)| *known == active.model);
+        let works = match known {
+            Some((_, model)) => {
+                let shape = Shape::of(model.profile());
+                model.may_be_asked() && active.vectors.is_none_or(|known| known == shape)
+            }
+            None => !self.load_failed.load(Ordering::Relaxed),
+        };
+        if works { Capability::Available } else { Capability::Degraded }
     }
 
     /// Keeps the vector that tells a model behind an address from another that takes its place.

@@ -38,7 +38,7 @@ const MAP_BYTES: usize = 16 << 30;
 /// How long a closing waits for readers.
 const CLOSING_WAIT: Duration = Duration::from_secs(10);
 /// Rows from which on trees are built: below, a scan is as fast (docs/adr/0022).
-const TREES_FROM: u32 = 1_000_000;
+const TREES_FROM: u32 = 4_000_000;
 /// Version of what lies in an index.
 pub const LAYOUT: u32 = 1;
 /// Rows of a block.

@@ -23,7 +23,7 @@ use super::{MAP_BYTES, VectorError, Vectors, stored};
 /// many.
 const GROWN: u32 = 8;
 /// Nodes looked at for each row wanted and tree; measured, docs/adr/0022.
-const THOROUGHNESS: usize = 30;
+const THOROUGHNESS: usize = 5;
 /// Memory of a build, bytes.
 const BUILD_BYTES: usize = 512 << 20;
 /// The same rows give the same trees.
