@@ -101,7 +101,10 @@ async fn a_certificate_is_checked() {
     let port = serve(right).await.port();
     let told = ask(format!("https://localhost:{port}/v1"), &trusted).await;
     assert!(told.contains("vector 0.6 0.8"), "{told}");
+    let nothing = dir.path().join("nothing.pem");
+    std::fs::write(&nothing, b"").expect("written");
     for (url, trusted) in [
+        (format!("https://localhost:{port}/v1"), &nothing),
         (format!("https://localhost:{port}/v1"), &other),
         (format!("https://127.0.0.1:{port}/v1"), &trusted),
         (format!("http://localhost:{port}/v1"), &trusted),

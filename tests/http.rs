@@ -340,7 +340,10 @@ async fn health_is_told_and_every_answer_has_an_identifier() {
     let mut ids = Vec::new();
     for path in ["/healthz", "/readyz"] {
         let answer = get(server.address(), path).await;
-        assert_eq!((answer.status, answer.json()), (200, json!({ "writing": true, "semantic": "inactive" })));
+        assert_eq!(
+            (answer.status, answer.json()),
+            (200, json!({ "writing": true, "semantic": "inactive" }))
+        );
         assert_eq!(answer.header("x-content-type-options"), "nosniff");
         assert!(answer.header("request-id").starts_with("req_"));
         ids.push(answer.header("request-id").to_owned());

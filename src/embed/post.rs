@@ -12,6 +12,7 @@ use hyper::{Method, Request, StatusCode};
 use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::{self, connect::HttpConnector};
 use hyper_util::rt::TokioExecutor;
+use rustls::{ClientConfig, RootCertStore};
 use serde::de::DeserializeOwned;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
@@ -86,13 +87,14 @@ impl Post {
         let mut connector = HttpConnector::new();
         connector.set_connect_timeout(Some(CONNECT_WAIT));
         connector.enforce_http(false);
-        // Without the certificates of the system, HTTP still works.
-        let tls = hyper_rustls::HttpsConnectorBuilder::new();
-        let tls = match tls.with_native_roots() {
+        let tls = match hyper_rustls::HttpsConnectorBuilder::new().with_native_roots() {
             Ok(tls) => tls,
-            Err(source) => {
-                return Err(ModelError::Io { path: "the system's certificates".into(), source });
-            }
+            // A system without certificates trusts nobody; plain HTTP works all the same.
+            Err(_) => hyper_rustls::HttpsConnectorBuilder::new().with_tls_config(
+                ClientConfig::builder()
+                    .with_root_certificates(RootCertStore::empty())
+                    .with_no_client_auth(),
+            ),
         };
         let connector = tls.https_or_http().enable_http1().wrap_connector(connector);
         let http = legacy::Client::builder(TokioExecutor::new()).build(connector);
