@@ -1,7 +1,8 @@
 //! Indexes of vectors on disk: one for each mailbox and space, in generations like every
 //! projection, filled from what the log keeps.
 //!
-//! An index that was not closed well, or was changed since, is thrown away rather than mended.
+//! An index that was not closed well is read through before it is trusted; one that was changed
+//! since it was closed, or fails that, is thrown away rather than mended.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -186,15 +187,27 @@ impl Indexes {
 }
 
 fn trusted(generations: &Generations, path: &Path, shape: Shape) -> Result<Vectors, &'static str> {
+    let open = || Vectors::open(path, shape.dimensions).map_err(|_| "it cannot be opened");
     match generations.trust(path).map(|(trust, _)| trust) {
-        Ok(Trust::Clean) => {}
-        Ok(Trust::Unclosed) => return Err("it was not closed"),
-        Ok(Trust::Foreign) => return Err("it was changed since it was closed"),
-        Err(_) => return Err("it cannot be read"),
+        Ok(Trust::Clean) => {
+            // From here on only a good close makes it clean.
+            generations.unmark(path).map_err(|_| "its mark cannot be removed")?;
+            open()
+        }
+        Ok(Trust::Unclosed) if generations.check_died(path) => {
+            Err("the process that checked it died")
+        }
+        Ok(Trust::Unclosed) => {
+            let noted = "its check cannot be noted";
+            generations.begin_check(path).map_err(|_| noted)?;
+            let checked = open()
+                .and_then(|vectors| vectors.check().map_err(|_| "it is damaged").map(|()| vectors));
+            generations.end_check(path).map_err(|_| noted)?;
+            checked
+        }
+        Ok(Trust::Foreign) => Err("it was changed since it was closed"),
+        Err(_) => Err("it cannot be read"),
     }
-    // From here on only a good close makes it clean.
-    generations.unmark(path).map_err(|_| "its mark cannot be removed")?;
-    Vectors::open(path, shape.dimensions).map_err(|_| "it cannot be opened")
 }
 
 /// An empty index; those before it go.

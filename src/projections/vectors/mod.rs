@@ -184,6 +184,42 @@ impl Vectors {
         Ok(())
     }
 
+    /// Reads everything through: whether what belongs together is there, in its size. For an index
+    /// that was not closed.
+    ///
+    /// # Errors
+    /// [`VectorError`]: throw it away. Damage may also end the process (LMDB maps its file).
+    pub fn check(&self) -> Result<(), VectorError> {
+        let rtxn = self.env.read_txn()?;
+        let state = State::load(self.tables, &rtxn)?;
+        let wrong =
+            |holds: bool, what| if holds { Ok(()) } else { Err(VectorError::Damaged(what)) };
+        let (mut rows, mut next, mut found) = (0_u64, 0, RoaringBitmap::new());
+        for entry in self.tables.places.iter(&rtxn)? {
+            let (key, places) = entry?;
+            let number = block_number(key)?;
+            wrong(number == next && places.len() % PLACE_BYTES == 0, "places")?;
+            next += 1;
+            let places = places.as_chunks::<PLACE_BYTES>().0;
+            let bytes = self.tables.bytes.get(&rtxn, key)?.unwrap_or_default();
+            wrong(bytes.len() == places.len() * self.dimensions, "block")?;
+            for (place, row) in places.iter().zip(number * BLOCK_ROWS as u32..) {
+                let ordinal = Place::ordinal(place);
+                let exact = self.tables.exact.get(&rtxn, &row.to_be_bytes())?;
+                if ordinal == NOBODY {
+                    wrong(exact.is_none(), "a vector of nobody")?;
+                } else {
+                    let whole = exact.is_some_and(|halves| halves.len() == self.dimensions * 2);
+                    wrong(whole, "exact vector")?;
+                    found.insert(ordinal);
+                }
+            }
+            rows += places.len() as u64;
+        }
+        wrong(rows == u64::from(state.rows), "rows")?;
+        wrong(found.is_subset(&state.covered) && state.failed.is_subset(&state.covered), "messages")
+    }
+
     /// Where it lies.
     #[must_use]
     pub fn dir(&self) -> &Path {

@@ -83,6 +83,7 @@ fn erased_messages_are_gone_and_the_rest_survives_a_reopening() {
         assert_eq!(index.held(&gone).expect("reads"), 4);
         index.remove(&gone).expect("removed");
         assert_eq!(index.held(&gone).expect("reads"), 0);
+        index.check().expect("whole");
         index.close().expect("closed");
     }
     let index = Vectors::open(dir.path(), DIMENSIONS as u32).expect("opens again");
@@ -94,6 +95,28 @@ fn erased_messages_are_gone_and_the_rest_survives_a_reopening() {
     }
     index.add(&messages(3..4)).expect("added again");
     assert_eq!(found(&index, &vector(6), &all, 1), [3]);
+}
+
+#[test]
+fn a_check_tells_what_is_missing() {
+    type Spoil<'s> = &'s dyn Fn(&Vectors, &mut heed::RwTxn<'_>);
+    let spoils: [Spoil<'_>; 5] = [
+        &|index, wtxn| drop(index.tables.exact.delete(wtxn, &7_u32.to_be_bytes())),
+        &|index, wtxn| drop(index.tables.exact.put(wtxn, &7_u32.to_be_bytes(), b"short")),
+        &|index, wtxn| drop(index.tables.bytes.put(wtxn, &0_u32.to_be_bytes(), b"short")),
+        &|index, wtxn| drop(index.tables.places.delete(wtxn, &0_u32.to_be_bytes())),
+        &|index, wtxn| drop(index.tables.meta.put(wtxn, b"rows", &9_u32.to_be_bytes())),
+    ];
+    for (n, spoil) in spoils.iter().enumerate() {
+        let dir = tempfile::tempdir().expect("temp dir");
+        let index = Vectors::open(dir.path(), DIMENSIONS as u32).expect("opens");
+        index.add(&messages(0..300)).expect("added");
+        index.check().expect("whole");
+        let mut wtxn = index.env.write_txn().expect("begins");
+        spoil(&index, &mut wtxn);
+        wtxn.commit().expect("committed");
+        assert!(matches!(index.check(), Err(VectorError::Damaged(_))), "{n}");
+    }
 }
 
 #[test]
