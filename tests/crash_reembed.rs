@@ -136,12 +136,12 @@ fn a_change_of_the_model_that_dies_anywhere_goes_on_where_it_was() {
     });
     let kills: u32 = std::env::var("POSTRIDER_REEMBED_KILLS")
         .ok()
-        .map_or(0, |n| n.parse().expect("POSTRIDER_REEMBED_KILLS must be a number"));
+        .map_or(3, |n| n.parse().expect("POSTRIDER_REEMBED_KILLS must be a number"));
     let named = crash_point::EMBEDDING.iter().flat_map(|name| [1, 2].map(|n| (*name, n)));
     let mut deaths: Vec<(String, Option<Duration>)> =
         named.map(|(name, n)| (format!("{name}:{n}"), None)).collect();
     deaths.extend((0..kills).map(|n| (String::new(), Some(takes * n / kills))));
-    let mut died = 0;
+    let (mut died, mut compared) = (0, 0);
     for (at, after) in &deaths {
         if after.is_some() {
             // Back to the first model, as if there had never been another.
@@ -162,6 +162,7 @@ fn a_change_of_the_model_that_dies_anywhere_goes_on_where_it_was() {
                 let right = &right[&state.model];
                 if state.coverage > 0.9995 {
                     assert_eq!(found(&answer), found(right), "after {at:?} {after:?}");
+                    compared += 1;
                 }
             }
             postrider.close().await;
@@ -171,9 +172,6 @@ fn a_change_of_the_model_that_dies_anywhere_goes_on_where_it_was() {
         let postrider = open(&dir, Embedding::Folder).await;
         let done = embed_all(&postrider).await;
         assert_eq!(done.pending, 0);
-        if kills == 0 {
-            assert_eq!((done.computed, done.empty), (0, 0), "kept by those who died");
-        }
         assert!(done.kept <= 2 * (SAMPLES_DISTINCT + 1), "of both models");
         let spaces = postrider.spaces();
         assert_eq!((spaces.active.as_deref(), spaces.building), (Some("other-model"), None));
@@ -183,5 +181,6 @@ fn a_change_of_the_model_that_dies_anywhere_goes_on_where_it_was() {
         postrider.close().await;
     });
     println!("{died} of {} changes ended before their time", deaths.len());
+    assert!(compared * 2 >= deaths.len(), "hardly any answer was by meaning: {compared}");
     assert!(died >= 5, "the places are hardly ever passed: {died}");
 }

@@ -159,7 +159,7 @@ fn fault(vectors: &Vectors) -> &'static str {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn passing_faults_are_tried_again_and_lasting_ones_are_not() {
-    let cases: [(Vec<Step>, usize, Option<&str>); 9] = [
+    let cases: [(Vec<Step>, usize, Option<&str>); 11] = [
         (vec![Step::Right], 1, None),
         (vec![Step::Status(429, Some("0")), Step::Right], 2, None),
         (vec![Step::Status(503, None), Step::Half, Step::Right], 3, None),
@@ -168,6 +168,9 @@ async fn passing_faults_are_tried_again_and_lasting_ones_are_not() {
         (vec![Step::Silence], 3, Some("the model does not answer in time")),
         (vec![Step::Status(401, None)], 1, Some("the model refuses the key")),
         (vec![Step::Status(404, None)], 1, Some("there is no such model or address")),
+        (vec![Step::Status(402, None)], 1, Some("the model refuses to answer")),
+        // The batch, each half, and the probe: twice, as the first half already tells.
+        (vec![Step::Status(400, None)], 5, Some("the model refuses whatever it is asked")),
         (vec![Step::Body("<html>")], 1, Some("the answer of the model is not understood")),
     ];
     for (script, asked, told) in cases {
@@ -392,4 +395,36 @@ async fn a_text_that_is_too_long_is_cut_and_a_closing_waits_for_nobody() {
     };
     let (vectors, ()) = tokio::join!(asking, closing);
     assert_eq!(fault(&vectors), "the program is about to end");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_refused_is_asked_about_again_when_told_to() {
+    let world = World::new();
+    let (address, server) = serve_open(vec![Step::Refuse("poison")]).await;
+    let postrider = open(&world, address).await;
+    let mut paths = Vec::new();
+    for n in 0..70 {
+        let name = format!("{n}.eml");
+        paths.push(world.file(&name, &letter(&format!("poison {n}"))));
+    }
+    paths.push(world.file("good.eml", &letter("a cat")));
+    postrider.import("main", &paths, ImportOptions::default()).await.expect("imported");
+    let embed = async |retry| {
+        let options = EmbedOptions { retry, ..EmbedOptions::default() };
+        postrider.embed("main", options, Arc::default()).await.expect("embeds")
+    };
+    let status = async || postrider.embed_status("main").await.expect("status").active;
+    let first = embed(false).await;
+    assert_eq!((first.computed, first.failed, first.pending), (71, 70, 0));
+    let stands = status().await.expect("serves");
+    assert_eq!((stands.embedded, stands.failed, stands.pending), (1, 70, 0));
+    let again = embed(true).await;
+    assert_eq!((again.computed, again.failed, again.kept), (70, 70, 0), "it still refuses");
+    *server.script.lock().expect("held") = vec![Step::Right];
+    assert_eq!(embed(false).await.computed, 0, "nobody told it to");
+    let again = embed(true).await;
+    assert_eq!((again.computed, again.failed, again.pending), (70, 0, 0), "all of them");
+    let stands = status().await.expect("serves");
+    assert_eq!((stands.embedded, stands.failed), (71, 0));
+    postrider.close().await;
 }

@@ -271,16 +271,46 @@ async fn a_server_changes_the_model_by_itself_also_of_mailboxes_that_are_closed(
     with_vectors(&world).await.close().await;
     let postrider = open(&world, Embedding::Folder).await;
     postrider.embed_in_background();
-    // Nothing tells when it has happened.
+    // Nothing tells when it has happened, and nobody opens a mailbox meanwhile.
     for _ in 0..1_200 {
-        let answer = ask(&postrider).await;
-        assert_eq!(answer.hits.len(), 10);
-        assert_eq!(answer.query.mode, Mode::Semantic);
         if postrider.spaces() == spaces(OTHER, None, Some(STATIC)) {
             break;
         }
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
     assert_eq!(model(&ask(&postrider).await), OTHER);
+    // What comes now is not given to the model that served before, until it serves again.
+    let paths = [world.file("late.eml", &letter("late"))];
+    postrider.import("main", &paths, ImportOptions::default()).await.expect("imported");
+    let all_embedded = async || {
+        for _ in 0..1_200 {
+            let status = postrider.embed_status("main").await.expect("status");
+            if embedded(&status) == (SAMPLES_DISTINCT + 1, None) {
+                return true;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+        false
+    };
+    assert!(all_embedded().await);
+    postrider.roll_back_reembed().await.expect("goes back");
+    assert!(all_embedded().await, "no new mail is needed for that");
+    postrider.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_that_was_cancelled_and_cleared_away_begins_from_nothing() {
+    let world = World::new();
+    with_vectors(&world).await.close().await;
+    let postrider = open(&world, Embedding::Folder).await;
+    embed(&postrider, "main", None).await;
+    postrider.cancel_reembed().await.expect("cancels");
+    postrider.prune_embeddings(false).await.expect("prunes");
+    postrider.begin_reembed().await.expect("begins");
+    embed(&postrider, "second", None).await;
+    assert_eq!(postrider.spaces(), spaces(STATIC, Some(OTHER), None), "main has none any more");
+    let (done, kept, pending) = embed(&postrider, "main", None).await;
+    assert_eq!((done, kept, pending), (SAMPLES_DISTINCT, 0, 0));
+    assert_eq!(postrider.spaces(), spaces(OTHER, None, Some(STATIC)));
     postrider.close().await;
 }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use postrider::app::{
-    EmbedOptions, EmbedProgress, EmbedStatus, EraseRequest, Error, ImportOptions, Postrider,
-    Selection, search_closed,
+    EmbedOptions, EmbedProgress, EmbedStatus, EraseRequest, Error, ImportOptions, LabelChange,
+    Postrider, Selection, search_closed,
 };
 use postrider::clock::{ManualClock, SharedClock, SystemClock};
 use postrider::config::{Config, Embedding, NeverEmbed};
@@ -335,5 +335,35 @@ async fn what_comes_in_is_embedded_by_itself() {
     }
     assert_eq!(found, 1);
     assert_eq!(ask(&postrider, "missing pet", Mode::Semantic).await.hits.len(), 1);
+    postrider.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_erasure_reaches_the_bytes_of_vectors_that_were_taken_out_before() {
+    let world = World::new();
+    let mut config = config(&world, Embedding::Static128);
+    config.never_embed.labels = vec!["private".into()];
+    let postrider = Postrider::open(config).await.expect("opens");
+    postrider.import("main", &samples(), ImportOptions::default()).await.expect("imported");
+    postrider.embed("main", EmbedOptions::default(), Arc::default()).await.expect("embeds");
+    let change = LabelChange {
+        select: Selection::Query("boiler".into()),
+        add: vec!["private".into()],
+        remove: Vec::new(),
+        status: None,
+        as_of_seq: None,
+        dry_run: false,
+    };
+    postrider.label("main", change).await.expect("labelled");
+    postrider.embed("main", EmbedOptions::default(), Arc::default()).await.expect("takes out");
+    let before = indexes(&world);
+    let select = Selection::Query("label:private".into());
+    let request = EraseRequest { select, remember: false, as_of_seq: None };
+    let receipt = postrider.erase("main", request).await.expect("erases");
+    let proven = postrider.purged(receipt.receipt_id).await.expect("purged");
+    assert!(proven.messages_deleted > 3);
+    let after = indexes(&world);
+    assert_eq!((before.len(), after.len()), (1, 1));
+    assert_ne!(before, after, "their bytes were still in the file");
     postrider.close().await;
 }

@@ -41,7 +41,7 @@ pub struct ModelOut {
     pub dimensions: Option<u32>,
     /// Tokens of a text that it reads; absent for a reranker.
     pub tokens_max: Option<u32>,
-    /// Digest of its weights, the first 16 bytes in hexadecimal; absent for a reranker.
+    /// Digest of its files, the first 16 bytes in hexadecimal; absent for a reranker.
     pub digest: Option<String>,
     /// A parity file was there and its vectors were met.
     pub parity: bool,
@@ -114,7 +114,11 @@ pub fn add_model(config: &Config, dir: &Path, name: Option<&str>) -> Result<Mode
         std::fs::copy(&from, &to).map_err(io(&from))?;
     }
     std::fs::rename(&adding, &place).map_err(io(&place))?;
-    let (kind, dimensions, tokens_max, digest, parity) = check(&place)?;
+    let checked = check(&place);
+    if checked.is_err() {
+        std::fs::remove_dir_all(&place).map_err(io(&place))?;
+    }
+    let (kind, dimensions, tokens_max, digest, parity) = checked?;
     Ok(ModelOut { name, folder: place, kind, dimensions, tokens_max, digest, parity })
 }
 
@@ -150,10 +154,7 @@ type Checked = (ModelKind, Option<u32>, Option<u32>, Option<String>, bool);
 fn check(dir: &Path) -> Result<Checked, Error> {
     let refused = |error: ModelError| Error::Model(error.to_string());
     if let Ok(reranker) = Reranker::open(dir) {
-        let scores = reranker.rank(SENTENCES[0], &SENTENCES[1..]).map_err(refused)?;
-        if scores.len() != 2 {
-            return Err(Error::Model("the model judges nothing".into()));
-        }
+        reranker.rank(SENTENCES[0], &SENTENCES[1..]).map_err(refused)?;
         return Ok((ModelKind::Reranker, None, None, None, false));
     }
     let model = Model::open(dir).map_err(refused)?;

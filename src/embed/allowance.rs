@@ -70,7 +70,7 @@ impl Used {
         if let Some(per_day) = self.allowance.per_day
             && state.day.texts.saturating_add(texts) > per_day
         {
-            return Err(Fault::Lasting("the model has had its texts of today; more come tomorrow"));
+            return Err(Fault::Spent("the model has had its texts of today; more come tomorrow"));
         }
         if state.minute.elapsed() >= MINUTE {
             (state.minute, state.in_minute) = (Instant::now(), 0);
@@ -86,8 +86,10 @@ impl Used {
         state.in_minute = state.in_minute.saturating_add(texts);
         state.day.texts = state.day.texts.saturating_add(texts);
         if let (Some(path), Some(_)) = (&self.allowance.kept_in, self.allowance.per_day) {
-            let kept = serde_json::to_vec(&state.day).map(|bytes| std::fs::write(path, bytes));
-            if !matches!(kept, Ok(Ok(()))) {
+            let written = path.with_extension("new");
+            let kept = serde_json::to_vec(&state.day).map_err(std::io::Error::from);
+            let kept = kept.and_then(|bytes| std::fs::write(&written, bytes));
+            if kept.and_then(|()| std::fs::rename(&written, path)).is_err() {
                 return Err(Fault::Lasting("the count of today's texts cannot be kept"));
             }
         }
@@ -112,9 +114,9 @@ mod tests {
         assert!(matches!(used.take(1, false), Ok(Some(wait)) if wait <= MINUTE));
         assert!(matches!(used.take(1, true), Ok(None)), "a query is not held up");
         let used = Used::new(allowance);
-        assert!(matches!(used.take(10, false), Err(Fault::Lasting(_))), "21 of 30 are used");
+        assert!(matches!(used.take(10, false), Err(Fault::Spent(_))), "21 of 30 are used");
         assert!(matches!(used.take(9, false), Ok(None)));
-        assert!(matches!(used.take(1, true), Err(Fault::Lasting(_))), "nor a query");
+        assert!(matches!(used.take(1, true), Err(Fault::Spent(_))), "nor a query");
         let free = Used::new(Allowance::default());
         assert!((0..100).all(|_| matches!(free.take(1_000_000, false), Ok(None))));
     }

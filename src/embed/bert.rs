@@ -63,7 +63,7 @@ impl Shape {
 
     /// Positions of RoBERTa's family begin behind the number of the padding.
     fn first_position(&self) -> usize {
-        if self.model_type == "bert" { 0 } else { self.pad_token_id + 1 }
+        if self.model_type == "bert" { 0 } else { self.pad_token_id.saturating_add(1) }
     }
 
     /// Tokens of one text at most.

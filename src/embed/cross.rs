@@ -3,6 +3,7 @@
 //! `classifier.out_proj`), as transformers writes them for one label.
 
 use std::path::Path;
+use std::time::Instant;
 
 use super::ModelError;
 use super::bert::{Bert, Linear, Pooling, Scratch, Shape};
@@ -51,11 +52,20 @@ impl Cross {
     }
 
     /// How well each text answers the query: any number, higher is better.
-    pub(super) fn scores(&self, query: &str, texts: &[&str]) -> Result<Vec<f32>, ModelError> {
+    /// Ends between two texts when it is too late.
+    pub(super) fn scores(
+        &self,
+        query: &str,
+        texts: &[&str],
+        until: Instant,
+    ) -> Result<Vec<f32>, ModelError> {
         let mut scratch = Scratch::default();
         let (mut dense, mut out) = (Vec::new(), Vec::new());
         let mut scores = Vec::with_capacity(texts.len());
         for text in texts {
+            if Instant::now() > until {
+                return Err(ModelError::Remote("the reranker is too slow for this machine"));
+            }
             let pair = self.tokens.of_pair(query, text)?;
             let states = self.bert.first_states(&[pair], &mut scratch)?;
             let state = states.first().map(Vec::as_slice).unwrap_or_default();
@@ -79,7 +89,13 @@ pub(super) fn probability(logit: f32) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+
+    fn late() -> Instant {
+        Instant::now() + Duration::from_secs(600)
+    }
 
     #[derive(serde::Deserialize)]
     struct Expected {
@@ -98,11 +114,14 @@ mod tests {
             let expected: Vec<Expected> = serde_json::from_slice(&expected).expect("JSON");
             assert!(expected.len() >= 8);
             for Expected { query, text, logit } in &expected {
-                let own = cross.scores(query, &[text]).expect("a score")[0];
+                let own = cross.scores(query, &[text], late()).expect("a score")[0];
                 assert!((own - logit).abs() < 2e-5, "{name}: {own} {logit} for {query:?} {text:?}");
             }
             let long = "which boiler was repaired by the plumber ".repeat(40);
-            assert_eq!(cross.scores(&long, &["the boiler"]).expect("cut").len(), 1);
+            assert_eq!(cross.scores(&long, &["the boiler"], late()).expect("cut").len(), 1);
+            let past =
+                cross.scores(&long, &["the boiler"], Instant::now() - Duration::from_secs(1));
+            assert!(matches!(past, Err(ModelError::Remote(_))), "{past:?}");
         }
     }
 

@@ -58,6 +58,9 @@ pub enum ModelError {
     /// The model behind an address refuses this text, or gives something that is no vector.
     #[error("{0}")]
     Refused(&'static str),
+    /// The model behind an address may not be given more for now.
+    #[error("{0}")]
+    Spent(&'static str),
     /// This text has no vector.
     #[error("{0}")]
     Text(&'static str),

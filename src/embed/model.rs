@@ -105,7 +105,14 @@ impl Model {
             let unknown = ["[UNK]", "<unk>"].into_iter().find_map(|token| tokens.number(token));
             (Kind::Table { tokens, table, unknown }, dimensions, TABLE_TOKENS_MAX)
         };
-        let digest = Sha256::digest(files.weights);
+        let mut hash = Sha256::new();
+        // Everything that decides about a vector; the lengths keep the parts apart.
+        for part in [files.weights, files.config, files.tokenizer] {
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part);
+        }
+        hash.update([u8::from(advice.first_token)]);
+        let digest = hash.finalize();
         let version = digest[..16].iter().map(|byte| format!("{byte:02x}")).collect();
         let profile = Profile {
             provider: provider.into(),
@@ -148,6 +155,17 @@ impl Model {
         matches!(self.kind, Kind::Remote(_))
     }
 
+    /// Takes the right to ask for the vector of a query: when a minute has passed since it failed,
+    /// one search gets it, and the next only when that one was answered or another minute has passed.
+    fn claim(&self) -> bool {
+        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        let may = failed.is_none_or(|at| at.elapsed() >= GATE);
+        if let (true, Some(at)) = (may, failed.as_mut()) {
+            *at = Instant::now();
+        }
+        may
+    }
+
     /// Whether it may be asked for the vector of a query: not within a minute after it failed, then
     /// one search finds out whether it is there again (MailFathom email search, capability states).
     #[must_use]
@@ -177,6 +195,13 @@ impl Model {
         }
     }
 
+    /// Takes the vector that those of before go with, for a model behind an address.
+    pub fn refer(&self, reference: Vec<f32>) {
+        if let Kind::Remote(remote) = &self.kind {
+            remote.refer(reference);
+        }
+    }
+
     /// Ends whatever is being asked of an address, for ever.
     pub fn close(&self) {
         if let Kind::Remote(remote) = &self.kind {
@@ -192,6 +217,9 @@ impl Model {
         if let Some(known) = self.queries.get(text) {
             return Ok(known);
         }
+        if !self.claim() {
+            return Err(ModelError::Remote("the model failed less than a minute ago"));
+        }
         let vector = self.embed(Role::Query, &[text]).pop();
         let vector = vector.unwrap_or(Err(ModelError::Text("no text")))?.values;
         self.queries.put(text, &vector);
@@ -204,6 +232,10 @@ impl Model {
             Err(ModelError::Remote(what)) => Some(*what),
             _ => None,
         });
+        // What it may not be given tells nothing of it.
+        if fault.is_none() && vectors.iter().all(|v| matches!(v, Err(ModelError::Spent(_)))) {
+            return;
+        }
         let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
         match (fault, failed.is_some()) {
             (Some(what), false) => tracing::warn!("searches by meaning are degraded: {what}"),
@@ -334,8 +366,11 @@ fn batched(
 pub(super) fn read(dir: &Path, name: &str) -> Result<Vec<u8>, ModelError> {
     let path = dir.join(name);
     let io = |source| ModelError::Io { path: path.clone(), source };
-    let bytes = std::fs::metadata(&path).map_err(io)?.len();
-    if bytes > FILE_BYTES_MAX {
+    let meta = std::fs::metadata(&path).map_err(io)?;
+    if !meta.is_file() {
+        return Err(ModelError::File(format!("{name} is no file")));
+    }
+    if meta.len() > FILE_BYTES_MAX {
         return Err(ModelError::File(format!("{name} is larger than {FILE_BYTES_MAX} bytes")));
     }
     std::fs::read(&path).map_err(io)

@@ -60,6 +60,18 @@ pub(super) enum Fault {
     Lasting(&'static str),
     /// Something in it is refused; a part of it may not be.
     Refused,
+    /// What it may be given is used up: no fault of its own.
+    Spent(&'static str),
+}
+
+impl From<Fault> for ModelError {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Passing(what, _) | Fault::Lasting(what) => Self::Remote(what),
+            Fault::Refused => Self::Refused("a text that the model refuses"),
+            Fault::Spent(what) => Self::Spent(what),
+        }
+    }
 }
 
 type Http = legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
@@ -158,7 +170,9 @@ impl Post {
                 401 | 403 => Fault::Lasting("the model refuses the key"),
                 404 => Fault::Lasting("there is no such model or address"),
                 300..=399 => Fault::Lasting("the address of the model leads elsewhere"),
-                _ => Fault::Refused,
+                408 => Fault::Passing("the model does not answer in time", None),
+                400 | 413 | 422 => Fault::Refused,
+                _ => Fault::Lasting("the model refuses to answer"),
             });
         }
         let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX)

@@ -8,11 +8,11 @@ use super::chunk::{Limits, RULES};
 /// A space of vectors.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Profile {
-    /// Who computes: `builtin`, `folder`.
+    /// Who computes: `builtin`, `folder`, `endpoint`.
     pub provider: String,
     /// Name of the model.
     pub model: String,
-    /// Digest of its weights, hexadecimal.
+    /// Digest of its files, hexadecimal; empty behind an address.
     pub version: String,
     /// Length of the vectors.
     pub dimensions: u32,

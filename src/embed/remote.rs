@@ -34,7 +34,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// Longest pause that a server may ask for.
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 /// How long an address is left alone after it failed.
-pub(super) const GATE: Duration = Duration::from_secs(60);
+pub const GATE: Duration = Duration::from_secs(60);
 /// A sentence whose vector tells models apart.
 const PROBE: &str = "The quick brown fox jumps over the lazy dog.";
 /// Cosine of its vectors at least: hardware and rounding differ, models far more.
@@ -136,6 +136,14 @@ impl Remote {
         self.post.close();
     }
 
+    /// Takes the vector that those of before go with.
+    pub(super) fn refer(&self, reference: Vec<f32>) {
+        if reference.len() == self.dimensions {
+            // Known already otherwise.
+            let _ = self.reference.set(reference);
+        }
+    }
+
     /// The vector of the probe; asked for once.
     pub(super) fn reference(&self) -> Result<Vec<f32>, ModelError> {
         if let Some(known) = self.reference.get() {
@@ -158,17 +166,29 @@ impl Remote {
             };
             let count = rest.iter().take(BATCH_TEXTS).take_while(fits).count().max(1);
             let (batch, after) = rest.split_at(count);
-            vectors.extend(self.batch(role, batch));
+            let found = self.batch(role, batch);
+            let fault = found.iter().find_map(|one| match one {
+                Err(ModelError::Remote(what)) => Some(*what),
+                _ => None,
+            });
+            vectors.extend(found);
+            if let Some(what) = fault {
+                // It would only be waited for again.
+                vectors.extend(after.iter().map(|_| Err(ModelError::Remote(what))));
+                break;
+            }
             rest = after;
         }
         vectors
     }
 
     fn batch(&self, role: Role, texts: &[&str]) -> Vectors {
-        let all = |what| texts.iter().map(|_| Err(ModelError::Remote(what))).collect();
         match self.post.run(self.tried(role, texts)) {
             Ok(vectors) => vectors,
-            Err(Fault::Passing(what, _) | Fault::Lasting(what)) => all(what),
+            Err(Fault::Passing(what, _) | Fault::Lasting(what)) => {
+                texts.iter().map(|_| Err(ModelError::Remote(what))).collect()
+            }
+            Err(Fault::Spent(what)) => texts.iter().map(|_| Err(ModelError::Spent(what))).collect(),
             Err(Fault::Refused) if texts.len() == 1 => vec![self.halved(role, texts[0])],
             Err(Fault::Refused) => {
                 let (first, second) = texts.split_at(texts.len() / 2);
@@ -179,30 +199,31 @@ impl Remote {
         }
     }
 
-    /// A text that is refused may only be too long for a model that says less of itself than it is
-    /// set to: its first half is tried.
+    /// A text that is refused may only be too long for a model that reads less than it is set to:
+    /// its first half is tried. When the probe is refused too, it was not for the text.
     fn halved(&self, role: Role, text: &str) -> Result<Vector, ModelError> {
-        let refused = || ModelError::Refused("a text that the model refuses");
-        let half = &text[..text.floor_char_boundary(text.len() / 2)];
-        if chunk::tokens(text) < TOO_LONG_MIN {
-            return Err(refused());
-        }
-        match self.post.run(self.tried(role, &[half])) {
-            Ok(mut vectors) => {
-                let vector = vectors.pop().unwrap_or_else(|| Err(refused()))?;
-                Ok(Vector { cut: true, ..vector })
+        if chunk::tokens(text) >= TOO_LONG_MIN {
+            let half = &text[..text.floor_char_boundary(text.len() / 2)];
+            match self.post.run(self.tried(role, &[half])) {
+                Ok(mut vectors) => {
+                    let vector = vectors.pop().unwrap_or_else(|| Err(Fault::Refused.into()))?;
+                    return Ok(Vector { cut: true, ..vector });
+                }
+                Err(Fault::Refused) => {}
+                Err(other) => return Err(other.into()),
             }
-            Err(Fault::Refused) => Err(refused()),
-            Err(Fault::Passing(what, _) | Fault::Lasting(what)) => Err(ModelError::Remote(what)),
+        }
+        match self.post.run(self.tried(role, &[PROBE])) {
+            Err(Fault::Refused) => {
+                Err(ModelError::Remote("the model refuses whatever it is asked"))
+            }
+            _ => Err(Fault::Refused.into()),
         }
     }
 
     /// Asks the addresses in order.
     async fn tried(&self, role: Role, texts: &[&str]) -> Result<Vectors, Fault> {
         let is_query = role == Role::Query;
-        while let Some(wait) = self.used.take(texts.len(), is_query)? {
-            tokio::time::sleep(wait).await;
-        }
         let began = Instant::now();
         let all_rest = self.links.iter().all(Link::is_resting);
         let mut fault = Fault::Lasting("there is no address");
@@ -212,9 +233,9 @@ impl Remote {
             if wait.is_zero() {
                 break;
             }
-            match self.ask_link(link, texts, tries, wait).await {
-                // What is refused is refused everywhere.
-                Err(Fault::Refused) => return Err(Fault::Refused),
+            match self.ask_link(link, role, texts, (tries, wait)).await {
+                // What is refused is refused everywhere, and what is spent is spent.
+                Err(fault @ (Fault::Refused | Fault::Spent(_))) => return Err(fault),
                 Err(other) => {
                     link.note(false);
                     fault = other;
@@ -231,12 +252,16 @@ impl Remote {
     async fn ask_link(
         &self,
         link: &Link,
+        role: Role,
         texts: &[&str],
-        tries: u32,
-        wait: Duration,
+        (tries, wait): (u32, Duration),
     ) -> Result<Vectors, Fault> {
         let mut tried = 0;
         loop {
+            // Every try is paid for.
+            while let Some(wait) = self.used.take(texts.len(), role == Role::Query)? {
+                tokio::time::sleep(wait).await;
+            }
             tried += 1;
             let answer = tokio::time::timeout(wait, self.ask(link, texts))
                 .await

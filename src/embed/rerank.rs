@@ -15,6 +15,9 @@ use super::cross::{Cross, probability};
 use super::post::{Address, Fault, Post};
 use super::remote::GATE;
 
+/// Longest wait for a cross-encoder (Pylota Mail search §9: 1,500 ms).
+const CROSS_WAIT: Duration = Duration::from_millis(1_500);
+
 /// How an address is asked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -118,7 +121,7 @@ impl Reranker {
             return Err(ModelError::Remote("the reranker failed less than a minute ago"));
         }
         let ranked = match &self.kind {
-            Kind::Cross(cross) => spread(cross, query, texts),
+            Kind::Cross(cross) => spread(cross, query, texts, Instant::now() + CROSS_WAIT),
             Kind::Remote { endpoint, post } => ask(endpoint, post, query, texts),
         };
         let fault = match &ranked {
@@ -136,11 +139,16 @@ impl Reranker {
 }
 
 /// On all processors: a search waits for it.
-fn spread(cross: &Cross, query: &str, texts: &[&str]) -> Result<Vec<f64>, ModelError> {
+fn spread(
+    cross: &Cross,
+    query: &str,
+    texts: &[&str],
+    until: Instant,
+) -> Result<Vec<f64>, ModelError> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let share = texts.len().div_ceil(threads).max(1);
     let scores = std::thread::scope(|scope| {
-        let part = |part| scope.spawn(move || cross.scores(query, part));
+        let part = |part| scope.spawn(move || cross.scores(query, part, until));
         let running: Vec<_> = texts.chunks(share).map(part).collect();
         let joined = running.into_iter().map(|thread| {
             thread.join().unwrap_or(Err(ModelError::Text("a text that ended its judge")))
@@ -178,11 +186,9 @@ fn ask(
         });
         answer.await.unwrap_or(Err(silent))
     };
-    let scores: Vec<(usize, f32)> = post.run(asking).map_err(|fault| {
-        ModelError::Remote(match fault {
-            Fault::Passing(what, _) | Fault::Lasting(what) => what,
-            Fault::Refused => "the reranker refuses what it is asked",
-        })
+    let scores: Vec<(usize, f32)> = post.run(asking).map_err(|fault| match fault {
+        Fault::Refused => ModelError::Remote("the reranker refuses what it is asked"),
+        other => other.into(),
     })?;
     probabilities(&scores, texts.len())
 }

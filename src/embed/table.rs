@@ -11,10 +11,17 @@ pub(super) struct Table {
     weights: Vec<f32>,
 }
 
+/// Longest vectors of a table that is loaded.
+const DIMENSIONS_MAX: usize = 4_096;
+
 impl Table {
     pub(super) fn load(file: &[u8]) -> Result<Self, ModelError> {
         let file = Weights::open(file)?;
         let rows = file.matrix("embeddings", None, None)?;
+        if !(1..=DIMENSIONS_MAX).contains(&rows.columns) {
+            let what = format!("a table must have 1 to {DIMENSIONS_MAX} columns");
+            return Err(ModelError::File(what));
+        }
         let weights = file.vector("weights", rows.rows).or_else(|error| {
             // Tables without weights count every token the same.
             if file.has("weights") { Err(error) } else { Ok(vec![1.0; rows.rows]) }

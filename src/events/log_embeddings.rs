@@ -13,6 +13,11 @@ use crate::ids::{MailboxNo, Ordinal};
 /// Version byte in front of a sealed value.
 const VERSION: u8 = 1;
 
+/// Version byte in front of a reference, which is not sealed.
+const REFERENCE: u8 = 2;
+/// Stands for the space itself.
+const NO_MAILBOX: MailboxNo = MailboxNo(u32::MAX);
+
 /// Short name of the space of vectors: they are never mixed.
 pub type SpaceName = [u8; 8];
 
@@ -113,10 +118,34 @@ impl Log {
     pub fn drop_space(&self, space: SpaceName) -> Result<u64, LogError> {
         let mut dropped = 0;
         for guard in self.embeddings.prefix(space) {
-            self.embeddings.remove(guard.key()?)?;
-            dropped += 1;
+            let key = guard.key()?;
+            dropped += u64::from(key.get(8..12) != Some(&NO_MAILBOX.0.to_be_bytes()));
+            self.embeddings.remove(key)?;
         }
         Ok(dropped)
+    }
+
+    /// Keeps the vector by which the model of a space is told from another: of a known sentence, no
+    /// part of any mail.
+    ///
+    /// # Errors
+    /// [`LogError::Store`].
+    pub fn put_reference(&self, space: SpaceName, vector: &[f32]) -> Result<(), LogError> {
+        let mut value = vec![REFERENCE];
+        value.extend(vector.iter().flat_map(|value| value.to_le_bytes()));
+        Ok(self.embeddings.insert(keys::embedding(space, NO_MAILBOX, Ordinal(0)), value)?)
+    }
+
+    /// What [`Log::put_reference`] kept.
+    ///
+    /// # Errors
+    /// [`LogError::Store`].
+    pub fn reference(&self, space: SpaceName) -> Result<Option<Vec<f32>>, LogError> {
+        let value = self.embeddings.get(keys::embedding(space, NO_MAILBOX, Ordinal(0)))?;
+        Ok(value.and_then(|value| {
+            let (_, bytes) = value.split_first().filter(|(kind, _)| **kind == REFERENCE)?;
+            Some(bytes.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect())
+        }))
     }
 
     /// Rewrites what is kept without what was dropped.
@@ -208,7 +237,12 @@ mod tests {
         assert_eq!(log.embedded(one, mailbox).expect("reads"), RoaringBitmap::from([2]));
         assert_eq!(log.spaces().expect("reads"), [one]);
         assert_eq!(log.drop_space(other).expect("nothing there"), 0);
-        assert_eq!(log.drop_space(one).expect("dropped"), 1);
+        log.put_reference(one, &[0.5, -0.25]).expect("kept");
+        assert_eq!(log.reference(one).expect("reads"), Some(vec![0.5, -0.25]));
+        assert_eq!(log.reference(other).expect("reads"), None);
+        assert_eq!(log.embedded(one, mailbox).expect("reads"), RoaringBitmap::from([2]));
+        assert_eq!(log.drop_space(one).expect("dropped"), 1, "the reference is no message");
+        assert_eq!(log.reference(one).expect("reads"), None);
         log.compact_embeddings().expect("compacted");
         assert_eq!(log.spaces().expect("reads"), [] as [SpaceName; 0]);
     }

@@ -62,9 +62,13 @@ impl Generations {
     }
 
     fn entries(&self) -> Result<Vec<String>, ProjectionError> {
-        std::fs::create_dir_all(&self.dir).map_err(|e| self.io(e))?;
         let mut names = Vec::new();
-        for entry in std::fs::read_dir(&self.dir).map_err(|e| self.io(e))? {
+        let entries = match std::fs::read_dir(&self.dir) {
+            // Nobody has begun one yet.
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(names),
+            entries => entries.map_err(|e| self.io(e))?,
+        };
+        for entry in entries {
             names.extend(entry.map_err(|e| self.io(e))?.file_name().into_string());
         }
         names.sort();

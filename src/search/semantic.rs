@@ -8,7 +8,6 @@ use super::request::{Capability, SearchError, SemanticOut};
 use crate::embed::{Model, ModelError};
 use crate::events::Status;
 use crate::ids::{MessageId, ThreadId};
-use crate::projections::ProjectionError;
 use crate::projections::catalog::bitmaps::Facet;
 use crate::projections::catalog::{CatalogError, CatalogView};
 use crate::projections::vectors::{Near, Vectors};
@@ -19,8 +18,15 @@ use crate::query::fold_name;
 pub enum Meaning {
     /// It is turned off.
     Inactive,
-    /// The model of this name cannot be had.
-    Degraded(String),
+    /// The model cannot be had.
+    Degraded {
+        /// Its name.
+        name: String,
+        /// Vectors of the mailbox, which nobody can ask.
+        index: Option<Arc<Vectors>>,
+        /// What the model is never given.
+        never: Arc<Never>,
+    },
     /// No message has vectors of the model of this name yet: nothing to ask, and nothing to load.
     Empty(String),
     /// There are vectors.
@@ -106,14 +112,14 @@ impl Meaning {
     pub fn state(&self, catalog: &CatalogView) -> Result<Option<SemanticOut>, CatalogError> {
         let (name, capability) = match self {
             Self::Inactive => return Ok(None),
-            Self::Degraded(name) => (name, Capability::Degraded),
+            Self::Degraded { name, .. } => (name, Capability::Degraded),
             Self::Ready { name, model, .. } if !model.may_be_asked() => {
                 (name, Capability::Degraded)
             }
             Self::Empty(name) | Self::Ready { name, .. } => (name, Capability::Available),
         };
         let share = match self {
-            Self::Ready { index, never, .. } => {
+            Self::Ready { index, never, .. } | Self::Degraded { index: Some(index), never, .. } => {
                 let wanted = eligible(catalog, never)?;
                 let covered = index.whole_among(&wanted);
                 if wanted.is_empty() { 1.0 } else { covered as f64 / wanted.len() as f64 }
@@ -137,21 +143,27 @@ impl Meaning {
         limit: usize,
     ) -> Result<Option<Vec<Near>>, SearchError> {
         match self {
-            Self::Inactive | Self::Degraded(_) => Ok(None),
+            Self::Inactive | Self::Degraded { .. } => Ok(None),
             Self::Empty(_) => Ok(Some(Vec::new())),
             // It failed less than a minute ago.
             Self::Ready { model, .. } if !model.may_be_asked() => Ok(None),
             Self::Ready { model, index, never, .. } => {
                 let query = match model.query(text) {
                     Ok(query) => query,
-                    Err(ModelError::Remote(_)) => return Ok(None),
                     // A text without a word that the model knows lies near nothing.
-                    _ => return Ok(Some(Vec::new())),
+                    Err(ModelError::Text(_)) => return Ok(Some(Vec::new())),
+                    Err(_) => return Ok(None),
                 };
                 // What was given to a model before it was forbidden to.
                 let candidates = candidates - never.messages(catalog)?;
-                let found = index.nearest(&query, &candidates, limit);
-                Ok(Some(found.map_err(ProjectionError::from)?))
+                match index.nearest(&query, &candidates, limit) {
+                    Ok(found) => Ok(Some(found)),
+                    Err(error) => {
+                        tracing::warn!("vectors are damaged and begin anew: {error}");
+                        index.distrust();
+                        Ok(None)
+                    }
+                }
             }
         }
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 use crate::config::{Config, Embedding, EndpointSettings, Rerank, RerankForm, RerankSettings};
 use crate::embed::{
@@ -135,6 +136,12 @@ fn key(variable: Option<&String>, file: Option<&PathBuf>) -> Result<Option<Strin
     Ok(Some(key.trim().to_owned()))
 }
 
+/// Tells endpoints apart in names of files.
+fn short_name(settings: &EndpointSettings) -> String {
+    let digest = Sha256::digest(format!("{}\n{}", settings.url, settings.model));
+    digest[..4].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 fn remote(
     settings: &EndpointSettings,
     reference: Option<Vec<f32>>,
@@ -160,7 +167,7 @@ fn remote(
         allowance: Allowance {
             per_minute: settings.texts_per_minute,
             per_day: settings.texts_per_day,
-            kept_in: Some(data_dir.join("texts-today.json")),
+            kept_in: Some(data_dir.join(format!("texts-today-{}.json", short_name(settings)))),
         },
         reference,
     };

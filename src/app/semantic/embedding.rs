@@ -1,37 +1,17 @@
 //! Computing vectors: newest message first, a batch at a time, on threads that give way to others.
 
-use std::collections::HashMap;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
+use super::batch::{self, Place, Wanted};
 use super::indexes::failed;
 use super::spaces::{Shape, Space};
-use crate::app::{Error, Inner, Postrider, VerifyProgress, blocking};
-use crate::crash_point;
-use crate::embed::chunk::{self, Chunk};
-use crate::embed::{Fingerprint, Model, ModelError, Role};
+use crate::app::{Error, Postrider, VerifyProgress, blocking};
 use crate::events::registry::Identity;
-use crate::ids::{MailboxNo, Ordinal, Seq};
 use crate::projections::build;
-use crate::projections::catalog::prepared::Prepared;
-use crate::projections::vectors::Stored;
-use crate::projections::view::View;
-use crate::search::semantic::eligible;
-
-/// Messages embedded together: what a purge waits for at most.
-const BATCH_MESSAGES: usize = 64;
-/// Time between two looks for mail that has no vectors yet.
-const LOOK: Duration = Duration::from_millis(250);
-/// Time after a failure.
-const REST: Duration = Duration::from_secs(60);
-/// Time between two tries of what a model refused (Pylota Mail search §6.6: every night).
-const RECONCILE: Duration = Duration::from_secs(24 * 3_600);
-/// Messages embedded for one mailbox before the others have their turn.
-const TURN_MESSAGES: u64 = 512;
 
 /// How far an embedding is, for whoever watches it, and the means to stop it.
 #[derive(Debug, Default)]
@@ -51,11 +31,13 @@ pub struct EmbedOptions {
     pub retry: bool,
     /// Share of the time to work, percent, 1 to 100; the rest it pauses.
     pub duty_percent: u32,
+    /// Leave a model alone that failed less than a minute ago.
+    pub gated: bool,
 }
 
 impl Default for EmbedOptions {
     fn default() -> Self {
-        Self { limit: None, retry: false, duty_percent: 100 }
+        Self { limit: None, retry: false, duty_percent: 100, gated: false }
     }
 }
 
@@ -122,10 +104,18 @@ impl Postrider {
         }
         self.inner.semantic.watch(&progress);
         let _at_work = self.inner.purges.at_work().await;
+        if self.inner.semantic.is_closing() {
+            return Ok(outcome);
+        }
         let inner = Arc::clone(&self.inner);
-        let (spaces, mut fault) = blocking(move || inner.semantic.written(&inner.config)).await??;
+        let written = move || inner.semantic.written(&inner.config, &inner.log);
+        let (spaces, mut fault) = blocking(written).await??;
         let mut left = options.limit.unwrap_or(u64::MAX);
         for space in spaces {
+            if options.gated && self.inner.semantic.is_resting(&space) {
+                outcome.pending += 1;
+                continue;
+            }
             let run = Run { identity: &identity, space: &space, options, progress: &progress };
             // A model that does not answer must not keep the other space from being filled.
             match self.embed_space(run, &mut left, &mut outcome).await {
@@ -146,34 +136,26 @@ impl Postrider {
         let Run { identity, space, options, progress } = run;
         let mailbox = identity.mailbox;
         let Some(shape) = space.vectors else { return Ok(()) };
-        let mut retry = options.retry;
+        let dir = self.dir_of(identity);
+        let place = Arc::new(Place { mailbox, dir, space: space.clone(), shape });
+        let mut begin_again = options.retry;
         loop {
-            // A purge waits for the batch at hand, and the next batch for the purge.
-            let one = self.inner.purges.of(mailbox);
-            let held = one.lock().await;
-            if !self.inner.semantic.spaces().written().any(|now| now.vectors == Some(shape)) {
+            let began = Instant::now();
+            let wanted = Wanted { limit: *left, begin_again, ask_again: options.retry };
+            let Some(done) = self.embed_batch(identity, &place, wanted, progress).await? else {
                 // Cancelled, or another model serves now.
                 return Ok(());
-            }
-            let handle = self.handle(identity).await?;
-            let view = self.view(&handle).await?;
-            let (inner, dir, space) =
-                (Arc::clone(&self.inner), self.dir_of(identity), space.clone());
-            let (limit, watched, began) = (*left, Arc::clone(progress), Instant::now());
-            let batch = build::unhurried(move || {
-                let batch = Batch { mailbox, dir: &dir, view: &view, limit, retry };
-                batch.embed(&inner, &space, &watched)
-            });
-            let batch = batch.map_err(|source| Error::Io { path: "a thread".into(), source })?;
-            let done = batch.await.map_err(|_| Error::Gone)??;
-            retry = false;
+            };
+            begin_again = false;
             let taken = done.taken();
             outcome.add(&done);
             *left = left.saturating_sub(taken);
             progress.counts.done.fetch_add(taken, Ordering::Relaxed);
             if done.pending == 0 {
-                drop(held);
-                self.build_trees(identity, shape, progress).await?;
+                if let Err(error) = self.build_trees(identity, shape, progress).await {
+                    // A scan finds as much.
+                    tracing::warn!(mailbox = mailbox.0, "trees over vectors: {error}");
+                }
                 return self.completed(mailbox, shape).await;
             }
             if *left == 0 || progress.stop.load(Ordering::Relaxed) {
@@ -193,6 +175,40 @@ impl Postrider {
         }
     }
 
+    /// One batch; `None` when its space is not written any more.
+    async fn embed_batch(
+        &self,
+        identity: &Identity,
+        place: &Arc<Place>,
+        wanted: Wanted,
+        progress: &Arc<EmbedProgress>,
+    ) -> Result<Option<Embedded>, Error> {
+        let is_written = || {
+            let spaces = self.inner.semantic.spaces();
+            spaces.written().any(|now| now.vectors == Some(place.shape))
+        };
+        let one = self.inner.purges.of(place.mailbox);
+        let chosen = {
+            let _one = one.lock().await;
+            if !is_written() {
+                return Ok(None);
+            }
+            let view = self.view(&self.handle(identity).await?).await?;
+            let (inner, place) = (Arc::clone(&self.inner), Arc::clone(place));
+            let watched = Arc::clone(progress);
+            unhurried(move || batch::choose(&inner, &place, &view, wanted, &watched)).await?
+        };
+        let (inner, asked) = (Arc::clone(&self.inner), Arc::clone(place));
+        let computed = unhurried(move || batch::compute(&inner, &asked, chosen)).await?;
+        let _one = one.lock().await;
+        if !is_written() {
+            return Ok(None);
+        }
+        let view = self.view(&self.handle(identity).await?).await?;
+        let (inner, place) = (Arc::clone(&self.inner), Arc::clone(place));
+        unhurried(move || batch::keep(&inner, &place, &view, computed)).await.map(Some)
+    }
+
     /// Builds trees over a very large index, beside whatever else goes on.
     async fn build_trees(
         &self,
@@ -202,98 +218,23 @@ impl Postrider {
     ) -> Result<(), Error> {
         let (inner, dir) = (Arc::clone(&self.inner), self.dir_of(identity));
         let (mailbox, watched) = (identity.mailbox, Arc::clone(progress));
-        let index = blocking(move || inner.semantic.indexes.get(mailbox, &dir, shape)).await??;
-        if !index.wants_trees() {
-            return Ok(());
-        }
-        let built = build::unhurried(move || {
-            let stop = || watched.stop.load(Ordering::Relaxed);
-            let built = index.build_trees(stop);
-            // What was stopped is begun anew another time.
-            if stop() { Ok(()) } else { built }
-        });
-        let built = built.map_err(|source| Error::Io { path: "a thread".into(), source })?;
-        built.await.map_err(|_| Error::Gone)?.map_err(failed)
-    }
-
-    /// Gives vectors to what comes into open mailboxes, and to every mailbox while a space is being
-    /// filled, until the directory is closed.
-    pub fn embed_in_background(&self) {
-        if self.inner.semantic.is_off() {
-            return;
-        }
-        let inner = Arc::downgrade(&self.inner);
-        tokio::spawn(async move {
-            let mut done = Done::default();
-            let mut reconciled = Instant::now();
-            let mut retry = false;
-            loop {
-                tokio::time::sleep(LOOK).await;
-                let Some(inner) = inner.upgrade() else { return };
-                let postrider = Self { inner };
-                if reconciled.elapsed() >= RECONCILE {
-                    (reconciled, retry) = (Instant::now(), true);
-                    done.clear();
-                }
-                let looked = postrider.embed_pending(&mut done, retry).await;
-                retry = false;
-                if let Err(error) = looked {
-                    tracing::warn!("giving vectors to mail failed: {error}");
-                    drop(postrider);
-                    tokio::time::sleep(REST).await;
-                }
+        unhurried(move || {
+            let indexes = &inner.semantic.indexes;
+            if !indexes.exists(mailbox, &dir, shape) {
+                return Ok(());
             }
-        });
-    }
-
-    /// One look. A mailbox that fails does not keep the others from their turn.
-    async fn embed_pending(&self, done: &mut Done, retry: bool) -> Result<(), Error> {
-        let building = self.inner.semantic.building();
-        let open = self.inner.running.open().await?;
-        let open: HashMap<MailboxNo, Seq> =
-            open.into_iter().map(|(mailbox, handle)| (mailbox, handle.head())).collect();
-        if building.is_none() && open.iter().all(|(m, head)| done.get(m) == Some(&(*head, None))) {
-            return Ok(());
-        }
-        let mut fault = Ok(());
-        for identity in self.identities() {
-            let head = match open.get(&identity.mailbox) {
-                Some(head) => *head,
-                None if building.is_some_and(|b| !self.is_complete(identity.mailbox, b)) => {
-                    match self.handle(&identity).await {
-                        Ok(handle) => handle.head(),
-                        Err(error) => {
-                            fault = Err(error);
-                            continue;
-                        }
-                    }
-                }
-                None => continue,
-            };
-            if done.get(&identity.mailbox) == Some(&(head, building)) {
-                continue;
+            let index = indexes.get(mailbox, &dir, shape)?;
+            let stop = || watched.stop.load(Ordering::Relaxed) || inner.semantic.is_closing();
+            if index.wants_trees() {
+                let built = index.build_trees(stop);
+                // What was stopped is begun anew another time.
+                return if stop() { Ok(()) } else { built.map_err(failed) };
             }
-            let options = EmbedOptions {
-                limit: Some(TURN_MESSAGES),
-                retry,
-                duty_percent: self.inner.config.embedding_duty_percent,
-            };
-            match self.embed(&identity.id.to_string(), options, Arc::default()).await {
-                Ok(embedded) if embedded.pending == 0 => {
-                    done.insert(identity.mailbox, (head, building));
-                }
-                Ok(_) => {}
-                // Erased meanwhile.
-                Err(Error::NoSuchMailbox) => {}
-                Err(error) => fault = Err(error),
-            }
-        }
-        fault
+            Ok(())
+        })
+        .await
     }
 }
-
-/// Up to where mailboxes are complete, and in which space that was being filled.
-type Done = HashMap<MailboxNo, (Seq, Option<Fingerprint>)>;
 
 /// One mailbox on its way through one space.
 struct Run<'r> {
@@ -303,147 +244,11 @@ struct Run<'r> {
     progress: &'r Arc<EmbedProgress>,
 }
 
-/// The passages of one message on their way through a model.
-struct Work {
-    ordinal: Ordinal,
-    digest: [u8; 16],
-    chunks: Vec<Chunk>,
-    passages: Vec<String>,
-}
-
-/// The next messages of a mailbox in a space.
-struct Batch<'b> {
-    mailbox: MailboxNo,
-    dir: &'b Path,
-    view: &'b View,
-    limit: u64,
-    /// Ask again about what the model refused.
-    retry: bool,
-}
-
-impl Batch<'_> {
-    fn embed(
-        &self,
-        inner: &Inner,
-        space: &Space,
-        progress: &EmbedProgress,
-    ) -> Result<Embedded, Error> {
-        let (semantic, mailbox, catalog) = (&inner.semantic, self.mailbox, &self.view.catalog);
-        let (model, Shape { fingerprint, dimensions }) = semantic.model_of(space)?;
-        semantic.indexes.keep_only(mailbox, self.dir, &semantic.spaces().kept())?;
-        let index = semantic.indexes.get(mailbox, self.dir, Shape { fingerprint, dimensions })?;
-        let never = &semantic.never;
-        let stale = index.covered() & never.messages(catalog)?;
-        if !stale.is_empty() {
-            index.remove(&stale).map_err(failed)?;
-            inner.log.drop_embeddings(&inner.log.spaces()?, mailbox, &stale)?;
-        }
-        if self.retry {
-            index.remove(&index.failed()).map_err(failed)?;
-        }
-        let pending = eligible(catalog, never)? - index.covered();
-        let mut done = Embedded { pending: pending.len(), ..Embedded::default() };
-        let counts = &progress.counts;
-        let total = counts.done.load(Ordering::Relaxed) + pending.len().min(self.limit);
-        counts.total.fetch_max(total, Ordering::Relaxed);
-        let wanted = BATCH_MESSAGES.min(usize::try_from(self.limit).unwrap_or(usize::MAX));
-        let mut newest = Vec::with_capacity(wanted);
-        catalog.in_date_order(&pending, true, |_, ordinal| {
-            newest.push(ordinal);
-            newest.len() < wanted
-        })?;
-        let mut ready = Vec::with_capacity(newest.len());
-        let mut work = Vec::new();
-        for message in catalog.prepared(newest)? {
-            let one = passages(&message, &model);
-            let kept = inner.log.embedding(fingerprint.0, mailbox, one.ordinal)?;
-            let kept = kept.and_then(|bytes| Stored::decode(&bytes, dimensions as usize));
-            let kept = kept
-                .filter(|stored| stored.digest == one.digest && !(self.retry && stored.failed > 0));
-            match kept {
-                Some(stored) => {
-                    done.kept += 1;
-                    ready.push((one.ordinal, stored));
-                }
-                None => work.push(one),
-            }
-        }
-        if !work.is_empty() && model.is_remote() {
-            semantic.refer(&inner.config, space)?;
-        }
-        let (computed, fault) = compute(&model, &work);
-        if let (Some(what), true) = (fault, ready.is_empty() && computed.is_empty()) {
-            return Err(Error::Model(what.to_owned()));
-        }
-        for (_, stored) in &computed {
-            done.failed += u64::from(stored.failed > 0);
-            done.cut += u64::from(stored.cut > 0);
-            let is_empty = stored.passages.is_empty() && stored.failed == 0;
-            if is_empty { done.empty += 1 } else { done.computed += 1 }
-        }
-        let bytes: Vec<(Ordinal, Vec<u8>)> =
-            computed.iter().map(|(ordinal, stored)| (*ordinal, stored.encode())).collect();
-        inner.log.put_embeddings(fingerprint.0, mailbox, &bytes)?;
-        crash_point::reach("embedding kept");
-        ready.extend(computed);
-        index.add(&ready).map_err(failed)?;
-        crash_point::reach("embedding indexed");
-        done.pending = done.pending.saturating_sub(ready.len() as u64);
-        Ok(done)
-    }
-}
-
-fn passages(message: &Prepared, model: &Model) -> Work {
-    let limits = model.profile().limits();
-    let text = message.new_text();
-    let chunks = chunk::chunks(&message.subject, &text, limits);
-    let passages =
-        chunks.iter().map(|c| chunk::passage(&message.subject, &text, c, limits)).collect();
-    let digest = chunk::digest(&message.subject, &text, limits);
-    Work { ordinal: message.ordinal, digest, chunks, passages }
-}
-
-/// Asks the model, on as many threads as it may be asked on. A passage that it refuses is counted
-/// and left out; a message that it did not answer for is tried again another time.
-fn compute(model: &Model, work: &[Work]) -> (Vec<(Ordinal, Stored)>, Option<&'static str>) {
-    let texts: Vec<&str> =
-        work.iter().flat_map(|one| one.passages.iter().map(String::as_str)).collect();
-    let threads = model.at_once();
-    let share = texts.len().div_ceil(threads).max(1);
-    let vectors: Vec<_> = std::thread::scope(|scope| {
-        let running: Vec<_> = texts
-            .chunks(share)
-            .map(|part| scope.spawn(move || model.embed(Role::Passage, part)))
-            .collect();
-        // A thread that died gives nothing; its messages are tried again.
-        running.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
-    });
-    if vectors.len() < texts.len() {
-        return (Vec::new(), Some("the model died"));
-    }
-    let mut fault = None;
-    let mut vectors = vectors.into_iter();
-    let mut computed = Vec::with_capacity(work.len());
-    for one in work {
-        let (mut places, mut found) = (Vec::new(), Vec::new());
-        let (mut answered, mut failed, mut cut) = (true, 0, 0);
-        for chunk in &one.chunks {
-            match vectors.next() {
-                Some(Ok(vector)) => {
-                    places.push((chunk.start, chunk.end));
-                    cut += u32::from(vector.cut);
-                    found.push(vector.values);
-                }
-                Some(Err(ModelError::Remote(what))) => (answered, fault) = (false, Some(what)),
-                Some(Err(ModelError::Refused(_))) => failed += 1,
-                _ => {}
-            }
-        }
-        if answered {
-            let mut stored = Stored::new(one.digest, places, &found);
-            (stored.failed, stored.cut) = (failed, cut);
-            computed.push((one.ordinal, stored));
-        }
-    }
-    (computed, fault)
+/// Work on a thread that gives way to others.
+async fn unhurried<R: Send + 'static>(
+    work: impl FnOnce() -> Result<R, Error> + Send + 'static,
+) -> Result<R, Error> {
+    let done = build::unhurried(work);
+    let done = done.map_err(|source| Error::Io { path: "a thread".into(), source })?;
+    done.await.map_err(|_| Error::Gone)?
 }

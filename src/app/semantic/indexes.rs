@@ -28,6 +28,8 @@ const REFILL_MESSAGES: usize = 1_024;
 #[derive(Debug, Default)]
 pub(super) struct Indexes {
     open: Mutex<HashMap<(MailboxNo, Fingerprint), Open>>,
+    /// Held by whoever opens one.
+    opening: Mutex<()>,
 }
 
 #[derive(Debug)]
@@ -41,6 +43,9 @@ impl Open {
     /// Closes an index that nobody uses; another is filled anew at its next opening.
     fn close(self) {
         let Ok(vectors) = Arc::try_unwrap(self.vectors) else { return };
+        if vectors.is_distrusted() {
+            return;
+        }
         let closed = vectors.close().map_err(failed);
         let marked = closed.and_then(|()| Ok(self.generations.mark(&self.path, Seq::ZERO)?));
         if let Err(error) = marked {
@@ -90,15 +95,23 @@ impl Indexes {
         dir: &Path,
         shape: Shape,
     ) -> Result<Arc<Vectors>, Error> {
-        let mut open = self.open();
         let key = (mailbox, shape.fingerprint);
-        if let Some(known) = open.get(&key) {
-            return Ok(Arc::clone(&known.vectors));
+        if let Some(known) = self.known(key) {
+            return Ok(known);
         }
-        if open.len() >= OPEN_MAX {
-            let idle = open.extract_if(|_, index| Arc::strong_count(&index.vectors) == 1);
-            idle.for_each(|(_, index)| index.close());
+        // Reading one through must not keep searches of the others waiting.
+        let _opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = self.known(key) {
+            return Ok(known);
         }
+        self.open().retain(|_, index| !index.vectors.is_distrusted());
+        let idle: Vec<Open> = {
+            let mut open = self.open();
+            let room = open.len() < OPEN_MAX;
+            let is_idle = |index: &Open| !room && Arc::strong_count(&index.vectors) == 1;
+            open.extract_if(|_, index| is_idle(index)).map(|(_, index)| index).collect()
+        };
+        idle.into_iter().for_each(Open::close);
         let generations = generations(dir, shape.fingerprint);
         let opened = match generations.current()? {
             Some(path) => trusted(&generations, &path, shape).map(|vectors| (vectors, path)),
@@ -112,8 +125,14 @@ impl Indexes {
             }
         };
         let vectors = Arc::new(vectors);
-        open.insert(key, Open { vectors: Arc::clone(&vectors), generations, path });
+        self.open().insert(key, Open { vectors: Arc::clone(&vectors), generations, path });
         Ok(vectors)
+    }
+
+    fn known(&self, key: (MailboxNo, Fingerprint)) -> Option<Arc<Vectors>> {
+        let open = self.open();
+        let known = open.get(&key).filter(|index| !index.vectors.is_distrusted())?;
+        Some(Arc::clone(&known.vectors))
     }
 
     /// Lets go of every index of a mailbox that is not one of these, and removes it from disk.
@@ -160,12 +179,14 @@ impl Indexes {
             return Ok(0);
         }
         let old = self.get(mailbox, dir, shape)?;
-        let kept = old.covered() - gone;
-        if kept.len() == old.covered().len() {
+        if old.has_bytes_of().is_disjoint(gone) {
             return old.held(gone).map_err(failed);
         }
-        // What readers of the old one still hold shows nothing that the catalog does not.
-        old.remove(gone).map_err(failed)?;
+        let kept = old.covered() - gone;
+        // From here on the old one is nobody's: when this fails, the next to ask begins anew. What
+        // its readers still hold shows nothing that the catalog does not.
+        self.open().remove(&(mailbox, shape.fingerprint));
+        drop(old);
         let generations = generations(dir, shape.fingerprint);
         let (fresh, path) = begin(&generations, shape)?;
         refill(log, shape, mailbox, &kept, &fresh)?;

@@ -3,34 +3,37 @@
 //! What was computed is kept sealed in the log, so that an index that is lost or purged is filled
 //! again without asking a model.
 
+mod background;
+mod batch;
 mod choice;
 mod embedding;
 mod indexes;
+mod mailbox;
 mod reembed;
 mod spaces;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-
-use roaring::RoaringBitmap;
-use serde::{Deserialize, Serialize};
+use std::time::Instant;
 
 use self::choice::{Choice, RerankChoice};
 pub use self::embedding::{EmbedOptions, EmbedProgress, Embedded};
 use self::indexes::Indexes;
+pub use self::mailbox::{EmbedStatus, SpaceStatus};
 pub use self::reembed::{Estimate, Pruned, SpacesOut};
 use self::spaces::{Shape, Space, Spaces};
 use super::{Error, Postrider, blocking};
 use crate::config::{Config, NeverEmbed};
-use crate::embed::{Model, Reranker};
+use crate::embed::Model;
+use crate::embed::remote::GATE;
+use crate::events::Log;
 use crate::events::registry::Identity;
-use crate::events::{Log, SpaceName};
 use crate::ids::ThreadId;
-use crate::projections::generation::disk_bytes;
+use crate::projections::vectors::Vectors;
 use crate::search::request::{Capability, Mode};
 use crate::search::rerank::Judge;
-use crate::search::semantic::{Meaning, Never, eligible};
+use crate::search::semantic::{Meaning, Never};
 use crate::search::{Aids, SearchRequest};
 
 /// Models kept loaded: what serves, what is being filled, what served before.
@@ -48,48 +51,20 @@ pub(super) struct Semantic {
     /// What no model is given of the others.
     pub(super) never: Arc<Never>,
     loaded: Mutex<Vec<(Choice, Arc<Model>)>>,
-    /// The last loading of a model failed.
-    load_failed: AtomicBool,
+    /// Models that could not be loaded, when, and why: left alone for a minute.
+    unloadable: Mutex<Vec<(Choice, Instant, String)>>,
+    /// Held by whoever loads one: the loaded ones are used meanwhile.
+    loading: Mutex<()>,
+    /// The directory is about to be closed.
+    closing: AtomicBool,
     /// Who ranks again, as the settings name it.
     reranking: Option<RerankChoice>,
-    reranker: Mutex<Option<Arc<Reranker>>>,
+    reranker: Mutex<Option<Judge>>,
     indexes: Indexes,
     /// Which mailboxes are complete in the space that is being filled.
     complete: Mutex<reembed::Complete>,
     /// Embeddings at work.
     running: Mutex<Vec<Weak<EmbedProgress>>>,
-}
-
-/// How the vectors of a mailbox stand.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EmbedStatus {
-    /// Name of the mailbox.
-    pub mailbox: String,
-    /// Messages that should have vectors.
-    pub eligible: u64,
-    /// The space that searches read; absent when searches by meaning are turned off.
-    pub active: Option<SpaceStatus>,
-    /// The space that is being filled to serve next.
-    pub building: Option<SpaceStatus>,
-}
-
-/// How far a mailbox is in a space.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SpaceStatus {
-    /// Name of the model.
-    pub model: String,
-    /// Messages that have all their vectors.
-    pub embedded: u64,
-    /// Messages that have none yet.
-    pub pending: u64,
-    /// Messages with a passage that the model refused; tried again once a day.
-    pub failed: u64,
-    /// Messages that should have no vectors any more and lose them at the next embedding.
-    pub deleting: u64,
-    /// Passages.
-    pub passages: u64,
-    /// Bytes of the index on disk.
-    pub index_bytes: u64,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -115,7 +90,9 @@ impl Semantic {
             banned: mailboxes,
             never: Arc::new(Never { folders, labels, threads }),
             loaded: Mutex::default(),
-            load_failed: AtomicBool::new(false),
+            unloadable: Mutex::default(),
+            loading: Mutex::default(),
+            closing: AtomicBool::new(false),
             reranking: RerankChoice::of(config),
             reranker: Mutex::default(),
             indexes: Indexes::default(),
@@ -174,19 +151,61 @@ impl Semantic {
 
     /// A model, loaded on first use.
     fn load(&self, space: &Space) -> Result<Arc<Model>, Error> {
-        let mut loaded = lock(&self.loaded);
-        if let Some((_, model)) = loaded.iter().find(|(known, _)| *known == space.model) {
-            return Ok(Arc::clone(model));
+        if let Some(model) = self.loaded(&space.model) {
+            return Ok(model);
+        }
+        let _loading = lock(&self.loading);
+        if let Some(model) = self.loaded(&space.model) {
+            return Ok(model);
+        }
+        if let Some(why) = self.why_unloadable(&space.model) {
+            return Err(Error::Model(why));
         }
         let reference = space.reference.as_ref().map(spaces::Reference::values);
-        let model = space.model.load(reference, &self.data_dir);
-        self.load_failed.store(model.is_err(), Ordering::Relaxed);
-        let model = model.map_err(|error| Error::Model(error.to_string()))?;
+        let model = match space.model.load(reference, &self.data_dir) {
+            Ok(model) => model,
+            Err(error) => {
+                let why = error.to_string();
+                let mut unloadable = lock(&self.unloadable);
+                let known = unloadable.iter().any(|(known, ..)| *known == space.model);
+                if !known {
+                    tracing::warn!("searches by meaning are degraded: {why}");
+                }
+                unloadable.retain(|(known, ..)| *known != space.model);
+                unloadable.push((space.model.clone(), Instant::now(), why.clone()));
+                return Err(Error::Model(why));
+            }
+        };
+        lock(&self.unloadable).retain(|(known, ..)| *known != space.model);
+        let mut loaded = lock(&self.loaded);
         if loaded.len() >= LOADED_MAX {
             loaded.remove(0);
         }
         loaded.push((space.model.clone(), Arc::clone(&model)));
         Ok(model)
+    }
+
+    fn loaded(&self, choice: &Choice) -> Option<Arc<Model>> {
+        let loaded = lock(&self.loaded);
+        loaded.iter().find(|(known, _)| known == choice).map(|(_, model)| Arc::clone(model))
+    }
+
+    /// Why a model could not be loaded less than a minute ago.
+    fn why_unloadable(&self, choice: &Choice) -> Option<String> {
+        let unloadable = lock(&self.unloadable);
+        let known = unloadable.iter().find(|(known, at, _)| known == choice && at.elapsed() < GATE);
+        known.map(|(_, _, why)| why.clone())
+    }
+
+    /// Whether the model of a space is to be left alone: it failed less than a minute ago.
+    fn is_resting(&self, space: &Space) -> bool {
+        self.why_unloadable(&space.model).is_some()
+            || self.loaded(&space.model).is_some_and(|model| !model.may_be_asked())
+    }
+
+    /// Whether the directory is about to be closed.
+    fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Relaxed)
     }
 
     /// Whether searches by meaning can be answered, as far as the last attempt tells. Nothing is
@@ -195,30 +214,32 @@ impl Semantic {
         let (false, Some(active)) = (self.is_off(), &self.spaces().active) else {
             return Capability::Inactive;
         };
-        let loaded = lock(&self.loaded);
-        let known = loaded.iter().find(|(known, _)| *known == active.model);
-        let works = match known {
-            Some((_, model)) => {
-                let shape = Shape::of(model.profile());
-                model.may_be_asked() && active.vectors.is_none_or(|known| known == shape)
-            }
-            None => !self.load_failed.load(Ordering::Relaxed),
-        };
-        if works { Capability::Available } else { Capability::Degraded }
+        let other = self.loaded(&active.model).is_some_and(|model| {
+            let shape = Shape::of(model.profile());
+            active.vectors.is_some_and(|known| known != shape)
+        });
+        if !other && !self.is_resting(active) {
+            Capability::Available
+        } else {
+            Capability::Degraded
+        }
     }
 
-    /// Keeps the vector that tells a model behind an address from another that takes its place.
-    fn refer(&self, config: &Config, space: &Space) -> Result<(), Error> {
-        let (model, shape) = self.model_of(space)?;
-        let known =
-            self.spaces().written().any(|s| s.vectors == Some(shape) && s.reference.is_some());
-        if known {
+    /// Sees to it that a model behind an address is told from another that takes its place: by a
+    /// vector that is kept in the log beside those of its space.
+    fn refer(&self, config: &Config, log: &Log, model: &Model, shape: Shape) -> Result<(), Error> {
+        let known = |space: &Space| space.vectors == Some(shape) && space.reference.is_some();
+        if self.spaces().written().any(known) {
             return Ok(());
         }
-        match model.reference().map_err(|error| Error::Model(error.to_string()))? {
-            Some(reference) => self.change(config, |spaces| spaces.refer(shape, &reference)),
-            None => Ok(()),
+        let space = shape.fingerprint.0;
+        if let Some(reference) = log.reference(space)? {
+            model.refer(reference);
         }
+        let reference = model.reference().map_err(|error| Error::Model(error.to_string()))?;
+        let Some(reference) = reference else { return Ok(()) };
+        log.put_reference(space, &reference)?;
+        self.change(config, |spaces| spaces.refer(shape, &reference))
     }
 
     /// The model of a space, when it still is the one that its vectors come from.
@@ -236,13 +257,18 @@ impl Semantic {
 
     /// The spaces to write to, with what is now known of their models. One whose model cannot be
     /// had is left out, and why is told.
-    fn written(&self, config: &Config) -> Result<(Vec<Space>, Option<Error>), Error> {
+    fn written(&self, config: &Config, log: &Log) -> Result<(Vec<Space>, Option<Error>), Error> {
         let mut fault = None;
         for space in self.spaces().written() {
             match self.load(space) {
                 Ok(model) => {
                     let shape = Shape::of(model.profile());
                     self.change(config, |spaces| spaces.resolve(&space.model, shape))?;
+                    if let Some(reference) = log.reference(shape.fingerprint.0)? {
+                        // What was kept goes with the model that it came from.
+                        self.change(config, |spaces| spaces.refer(shape, &reference))?;
+                        model.refer(reference);
+                    }
                 }
                 Err(error) => fault = Some(error),
             }
@@ -257,17 +283,18 @@ impl Semantic {
             return Judge::None;
         }
         let Some(choice) = &self.reranking else { return Judge::None };
-        let mut reranker = lock(&self.reranker);
-        if let Some(known) = &*reranker {
-            return Judge::Ready(Arc::clone(known));
+        let mut judge = lock(&self.reranker);
+        if let Some(known) = &*judge {
+            return known.clone();
         }
-        match choice.load() {
-            Ok(loaded) => Judge::Ready(Arc::clone(reranker.insert(Arc::new(loaded)))),
+        let loaded = match choice.load() {
+            Ok(loaded) => Judge::Ready(Arc::new(loaded)),
             Err(error) => {
-                tracing::warn!("searches are not ranked again: {error}");
+                tracing::warn!("searches are not ranked again until a restart: {error}");
                 Judge::Broken(choice.name())
             }
-        }
+        };
+        judge.insert(loaded).clone()
     }
 
     /// Makes an embedding end when the directory is closed.
@@ -279,12 +306,13 @@ impl Semantic {
 
     /// Asks every embedding to end after the batch at hand.
     pub(super) fn stop(&self) {
+        self.closing.store(true, Ordering::Relaxed);
         for progress in lock(&self.running).drain(..).filter_map(|progress| progress.upgrade()) {
             progress.stop.store(true, Ordering::Relaxed);
         }
         // What is being asked of an address is not waited for.
         lock(&self.loaded).iter().for_each(|(_, model)| model.close());
-        if let Some(reranker) = &*lock(&self.reranker) {
+        if let Some(Judge::Ready(reranker)) = &*lock(&self.reranker) {
             reranker.close();
         }
     }
@@ -308,17 +336,29 @@ impl Semantic {
         let Some(shape) = active.vectors.filter(|s| self.indexes.exists(mailbox, dir, *s)) else {
             return Meaning::Empty(name);
         };
-        let Ok((model, _)) = self.model_of(active) else { return Meaning::Degraded(name) };
-        match self.indexes.get(mailbox, dir, shape) {
-            Ok(index) if index.is_empty() => Meaning::Empty(name),
-            Ok(index) => Meaning::Ready { name, model, index, never: Arc::clone(&self.never) },
-            Err(_) => Meaning::Degraded(name),
+        let index = match self.indexes.get(mailbox, dir, shape) {
+            Ok(index) if index.is_empty() => return Meaning::Empty(name),
+            Ok(index) => index,
+            Err(error) => {
+                tracing::warn!(mailbox = mailbox.0, "vectors cannot be read: {error}");
+                return Meaning::Degraded { name, index: None, never: self.never.clone() };
+            }
+        };
+        self.asking(active, name, index)
+    }
+
+    /// Vectors with their model, when it can be had.
+    fn asking(&self, space: &Space, name: String, index: Arc<Vectors>) -> Meaning {
+        let never = Arc::clone(&self.never);
+        match self.model_of(space) {
+            Ok((model, _)) => Meaning::Ready { name, model, index, never },
+            Err(_) => Meaning::Degraded { name, index: Some(index), never },
         }
     }
 }
 
 /// What a one-shot search asks of a directory that nobody has open: as [`Postrider::search`], but
-/// nothing is written.
+/// nothing is written except the count of texts that an endpoint was given.
 pub(super) fn closed(
     config: &Config,
     identity: &Identity,
@@ -329,7 +369,8 @@ pub(super) fn closed(
         return Aids::none();
     }
     let Ok(semantic) = Semantic::read(config) else {
-        return Aids { meaning: Meaning::Degraded(String::new()), ..Aids::none() };
+        let (name, index, never) = (String::new(), None, Arc::default());
+        return Aids { meaning: Meaning::Degraded { name, index, never }, ..Aids::none() };
     };
     if semantic.is_off() || semantic.is_banned(identity) {
         return Aids::none();
@@ -344,9 +385,7 @@ fn closed_meaning(semantic: &Semantic, dir: &Path) -> Meaning {
     let name = active.model.name();
     let index = active.vectors.and_then(|shape| indexes::read_only(dir, shape));
     let Some(index) = index.filter(|index| !index.is_empty()) else { return Meaning::Empty(name) };
-    let Ok((model, _)) = semantic.model_of(active) else { return Meaning::Degraded(name) };
-    let never = Arc::clone(&semantic.never);
-    Meaning::Ready { name, model, index: Arc::new(index), never }
+    semantic.asking(active, name, Arc::new(index))
 }
 
 impl Postrider {
@@ -369,93 +408,5 @@ impl Postrider {
             Aids { meaning, judge: semantic.judge(&request), ..Aids::none() }
         })
         .await
-    }
-
-    /// How the vectors of a mailbox stand.
-    ///
-    /// # Errors
-    /// [`Error::NoSuchMailbox`]; otherwise what the stores say.
-    pub async fn embed_status(&self, mailbox: &str) -> Result<EmbedStatus, Error> {
-        let identity = self.identity(mailbox)?;
-        let view = self.view(&self.handle(&identity).await?).await?;
-        let (inner, dir) = (Arc::clone(&self.inner), self.dir_of(&identity));
-        blocking(move || {
-            let semantic = &inner.semantic;
-            let eligible = eligible(&view.catalog, &semantic.never)?;
-            let never = semantic.never.messages(&view.catalog)?;
-            let status = |space: &Space| {
-                let mut status = SpaceStatus {
-                    model: space.model.name(),
-                    embedded: 0,
-                    pending: eligible.len(),
-                    failed: 0,
-                    deleting: 0,
-                    passages: 0,
-                    index_bytes: 0,
-                };
-                let mailbox = identity.mailbox;
-                let there = |shape: &Shape| semantic.indexes.exists(mailbox, &dir, *shape);
-                if let Some(shape) = space.vectors.filter(there) {
-                    let index = semantic.indexes.get(mailbox, &dir, shape)?;
-                    let (covered, failed) = (index.covered(), index.failed());
-                    status.failed = eligible.intersection_len(&failed);
-                    status.embedded = eligible.intersection_len(&covered) - status.failed;
-                    status.pending = (&eligible - &covered).len();
-                    status.deleting = covered.intersection_len(&never);
-                    status.passages = u64::from(index.rows());
-                    status.index_bytes = disk_bytes(index.dir());
-                }
-                Ok::<_, Error>(status)
-            };
-            let spaces = semantic.spaces();
-            let (mut active, mut building) = (None, None);
-            if !semantic.is_off() && !semantic.is_banned(&identity) {
-                active = spaces.active.as_ref().map(&status).transpose()?;
-                building = spaces.building.as_ref().map(&status).transpose()?;
-            }
-            let eligible = eligible.len();
-            Ok(EmbedStatus { mailbox: identity.name.clone(), eligible, active, building })
-        })
-        .await?
-    }
-
-    /// Lets go of every vector of a mailbox: no model may be given anything of it any more.
-    async fn forget_vectors(&self, identity: &Identity) -> Result<(), Error> {
-        let (inner, dir) = (Arc::clone(&self.inner), self.dir_of(identity));
-        let mailbox = identity.mailbox;
-        blocking(move || {
-            inner.semantic.indexes.keep_only(mailbox, &dir, &[])?;
-            for space in inner.log.spaces()? {
-                let embedded = inner.log.embedded(space, mailbox)?;
-                inner.log.drop_embeddings(&[space], mailbox, &embedded)?;
-            }
-            Ok(())
-        })
-        .await?
-    }
-
-    /// Takes erased messages out of the vectors of every space that is kept; those of others go.
-    /// Tells how many of the messages they still hold. Called by the purge, which holds the
-    /// mailbox's place.
-    pub(super) async fn purge_vectors(
-        &self,
-        identity: &Identity,
-        gone: RoaringBitmap,
-    ) -> Result<u64, Error> {
-        let (inner, dir) = (Arc::clone(&self.inner), self.dir_of(identity));
-        let mailbox = identity.mailbox;
-        blocking(move || {
-            let spaces: Vec<SpaceName> = inner.log.spaces()?;
-            inner.log.drop_embeddings(&spaces, mailbox, &gone)?;
-            let indexes = &inner.semantic.indexes;
-            let kept = inner.semantic.spaces().kept();
-            indexes.keep_only(mailbox, &dir, &kept)?;
-            let mut left = 0;
-            for shape in kept {
-                left += indexes.purge(&inner.log, mailbox, &dir, shape, &gone)?;
-            }
-            Ok(left)
-        })
-        .await?
     }
 }

@@ -4,7 +4,7 @@
 //! Vectors are computed by the same means as ever ([`Postrider::embed`]); here is decided who
 //! serves. Whatever was computed is kept in the log, so that nothing is asked twice.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -16,9 +16,11 @@ use crate::app::{Error, Postrider, blocking};
 use crate::crash_point;
 use crate::embed::chunk;
 use crate::embed::{Fingerprint, Role};
-use crate::ids::MailboxNo;
+use crate::ids::{MailboxNo, Seq};
 use crate::search::semantic::eligible;
 
+/// Events that may have come to a mailbox since it was complete.
+const LATER_EVENTS: u64 = 64;
 /// Messages looked at for an estimate.
 const SAMPLE_MESSAGES: u64 = 128;
 /// Passages computed for an estimate.
@@ -28,7 +30,8 @@ const SAMPLE_PASSAGES: usize = 16;
 #[derive(Debug, Default)]
 pub(super) struct Complete {
     space: Option<Fingerprint>,
-    mailboxes: HashSet<MailboxNo>,
+    /// With the position up to which each was.
+    mailboxes: HashMap<MailboxNo, Seq>,
 }
 
 /// Which models there are vectors of.
@@ -77,7 +80,7 @@ impl Postrider {
     /// Whether a mailbox was seen complete in the space that is being filled.
     pub(super) fn is_complete(&self, mailbox: MailboxNo, building: Fingerprint) -> bool {
         let complete = lock(&self.inner.semantic.complete);
-        complete.space == Some(building) && complete.mailboxes.contains(&mailbox)
+        complete.space == Some(building) && complete.mailboxes.contains_key(&mailbox)
     }
 
     /// Takes note that a mailbox is complete in a space. When that is the one being filled and every
@@ -89,13 +92,24 @@ impl Postrider {
             return Ok(());
         }
         let identities = self.identities();
+        let inner = Arc::clone(&self.inner);
+        let numbers: Vec<MailboxNo> = identities.iter().map(|i| i.mailbox).collect();
+        let heads = blocking(move || {
+            let head = |number: MailboxNo| Ok::<_, Error>((number, inner.log.head(number)?));
+            numbers.into_iter().map(head).collect::<Result<HashMap<_, _>, _>>()
+        });
+        let heads = heads.await??;
         {
             let mut complete = lock(&semantic.complete);
             if complete.space != Some(space) {
-                *complete = Complete { space: Some(space), mailboxes: HashSet::new() };
+                *complete = Complete { space: Some(space), mailboxes: HashMap::new() };
             }
-            complete.mailboxes.insert(mailbox);
-            let is_complete = |mailbox| complete.mailboxes.contains(&mailbox);
+            complete.mailboxes.insert(mailbox, heads.get(&mailbox).copied().unwrap_or_default());
+            // What came since must be little: new mail has its vectors a moment later anyway.
+            complete.mailboxes.retain(|mailbox, at| {
+                heads.get(mailbox).is_some_and(|head| head.0 - at.0.min(head.0) <= LATER_EVENTS)
+            });
+            let is_complete = |mailbox| complete.mailboxes.contains_key(&mailbox);
             if !identities.iter().all(|i| is_complete(i.mailbox) || semantic.is_banned(i)) {
                 return Ok(());
             }
@@ -142,6 +156,7 @@ impl Postrider {
                     .into(),
             });
         };
+        self.forget_complete();
         let inner = Arc::clone(&self.inner);
         blocking(move || {
             let kept = inner.log.spaces()?;
@@ -153,11 +168,17 @@ impl Postrider {
         Ok(self.spaces())
     }
 
+    /// What was seen complete says nothing any more: spaces changed.
+    fn forget_complete(&self) {
+        *lock(&self.inner.semantic.complete) = Complete::default();
+    }
+
     /// Stops filling a space; what served goes on to serve. What was computed stays in the log.
     ///
     /// # Errors
     /// [`Error::Invalid`] when none is being filled; otherwise what the stores say.
     pub async fn cancel_reembed(&self) -> Result<SpacesOut, Error> {
+        self.forget_complete();
         let inner = Arc::clone(&self.inner);
         let cancelled = blocking(move || inner.semantic.change(&inner.config, Spaces::cancel));
         if !cancelled.await?? {
@@ -175,6 +196,7 @@ impl Postrider {
     /// # Errors
     /// [`Error::Invalid`] when nothing is kept; otherwise what the stores say.
     pub async fn roll_back_reembed(&self) -> Result<SpacesOut, Error> {
+        self.forget_complete();
         let inner = Arc::clone(&self.inner);
         let back = blocking(move || inner.semantic.change(&inner.config, Spaces::roll_back));
         if !back.await?? {
@@ -192,30 +214,34 @@ impl Postrider {
     /// # Errors
     /// What the stores say.
     pub async fn prune_embeddings(&self, superseded: bool) -> Result<Pruned, Error> {
+        let _at_work = self.inner.purges.at_work().await;
+        self.forget_complete();
         let inner = Arc::clone(&self.inner);
-        let kept = blocking(move || {
+        let given_up = blocking(move || {
             inner.semantic.change(&inner.config, |spaces| {
                 if superseded {
                     spaces.superseded = None;
                 }
-                spaces.kept()
             })
         });
-        let kept = kept.await??;
+        given_up.await??;
         let mut pruned = Pruned::default();
         for identity in self.identities() {
             let one = self.inner.purges.of(identity.mailbox);
             let _one = one.lock().await;
-            let (inner, dir, kept) =
-                (Arc::clone(&self.inner), self.dir_of(&identity), kept.clone());
-            let removed =
-                blocking(move || inner.semantic.indexes.keep_only(identity.mailbox, &dir, &kept));
+            let (inner, dir) = (Arc::clone(&self.inner), self.dir_of(&identity));
+            let removed = blocking(move || {
+                // Of this moment: a space may have been begun meanwhile.
+                let kept = inner.semantic.spaces().kept();
+                inner.semantic.indexes.keep_only(identity.mailbox, &dir, &kept)
+            });
             pruned.indexes += removed.await??;
         }
         let inner = Arc::clone(&self.inner);
         let dropped = blocking(move || {
             let mut dropped = 0;
             for space in inner.log.spaces()? {
+                let kept = inner.semantic.spaces().kept();
                 if !kept.iter().any(|shape| shape.fingerprint.0 == space) {
                     dropped += inner.log.drop_space(space)?;
                 }
@@ -237,7 +263,8 @@ impl Postrider {
             return Ok(None);
         }
         let inner = Arc::clone(&self.inner);
-        let (spaces, fault) = blocking(move || inner.semantic.written(&inner.config)).await??;
+        let (spaces, fault) =
+            blocking(move || inner.semantic.written(&inner.config, &inner.log)).await??;
         let Some(space) = spaces.into_iter().next_back() else {
             return fault.map_or(Ok(None), Err);
         };
@@ -303,11 +330,14 @@ struct Sample {
 impl Sample {
     fn add(&mut self, other: &Self) {
         // Each mailbox counts by its own sample.
-        let share = other.messages.checked_div(other.looked_at).unwrap_or(0).max(1);
+        let whole = |count: u64| {
+            let all = u128::from(count) * u128::from(other.messages);
+            u64::try_from(all.div_ceil(u128::from(other.looked_at.max(1)))).unwrap_or(u64::MAX)
+        };
         self.messages += other.messages;
         self.looked_at += other.looked_at;
-        self.passages += other.passages * share;
-        self.tokens += other.tokens * share;
+        self.passages += whole(other.passages);
+        self.tokens += whole(other.tokens);
         self.timed += other.timed;
         self.seconds += other.seconds;
     }
@@ -322,5 +352,22 @@ impl Sample {
             tokens: self.tokens,
             seconds: (self.timed > 0).then_some(seconds),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_stands_for_all() {
+        let mut sum = Sample::default();
+        // 151 of 301 were looked at, and nothing of an empty mailbox.
+        let sample = Sample { messages: 301, looked_at: 151, passages: 302, ..Sample::default() };
+        sum.add(&Sample { tokens: 3_020, timed: 16, seconds: 1.6, ..sample });
+        sum.add(&Sample::default());
+        let estimate = sum.estimate("m".into());
+        assert_eq!((estimate.messages, estimate.passages, estimate.tokens), (301, 602, 6_020));
+        assert_eq!(estimate.seconds, Some(61), "a tenth of a second each");
     }
 }

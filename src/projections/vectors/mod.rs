@@ -1,14 +1,14 @@
 //! The `vectors` projection: the passages of one mailbox in one space of vectors.
 //!
 //! One LMDB environment per mailbox, space and generation. Rows lie in blocks of 256, so that a
-//! scan runs over large stretches of memory in place; up to many hundred thousand rows an exact
-//! scan is faster than any tree at the same recall, above trees stand beside it (`trees.rs`,
+//! scan runs over large stretches of memory in place; up to millions of rows an exact scan is
+//! faster than any tree at the same recall, above trees stand beside it (`trees.rs`,
 //! docs/adr/0022). What is not in it is found by comparing [`Vectors::covered`] with the catalog; it
 //! commits with the rows.
 //!
 //! | table | key | value |
 //! |---|---|---|
-//! | `meta` | name | rows, covered messages, those with a refused passage |
+//! | `meta` | name | rows, covered messages, those with a refused passage, those taken out |
 //! | `bytes` | block u32 BE | 256 × dimensions signed bytes |
 //! | `places` | block u32 BE | 256 × (ordinal u32, start u32, end u32, step f32), LE |
 //! | `exact` | row u32 BE | dimensions × f16 |
@@ -20,6 +20,7 @@ mod stored;
 mod trees;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -34,7 +35,7 @@ use self::trees::Trees;
 use crate::ids::Ordinal;
 
 /// Address space reserved per index. The file grows as needed.
-const MAP_BYTES: usize = 16 << 30;
+const MAP_BYTES: usize = 256 << 30;
 /// How long a closing waits for readers.
 const CLOSING_WAIT: Duration = Duration::from_secs(10);
 /// Rows from which on trees are built: below, a scan is as fast (docs/adr/0022).
@@ -82,8 +83,12 @@ pub struct Vectors {
     tables: Tables,
     dimensions: usize,
     dir: PathBuf,
-    /// Rows and messages as of the last commit; also what keeps writers one behind the other.
-    state: Mutex<State>,
+    /// Rows and messages as of the last commit.
+    state: RwLock<Arc<State>>,
+    /// Keeps writers one behind the other; searches do not wait for them.
+    writing: Mutex<()>,
+    /// Somebody met damage.
+    distrusted: AtomicBool,
     /// What finds the nearest of very many rows; none below [`TREES_FROM`].
     trees: RwLock<Option<Arc<Trees>>>,
     trees_from: u32,
@@ -95,6 +100,8 @@ struct State {
     covered: RoaringBitmap,
     /// Those of them with a passage that the model refused.
     failed: RoaringBitmap,
+    /// Messages that were taken out: their bytes are still in the file.
+    removed: RoaringBitmap,
 }
 
 impl Vectors {
@@ -119,7 +126,7 @@ impl Vectors {
                 Ok::<_, heed::Error>(CommitOrAbort::<_, ()>::Commit(tables))
             })
             .map(|done| Tables::from(done.unwrap_commit()))?;
-        let state = Mutex::new(State::load(tables, &env.read_txn()?)?);
+        let state = State::load(tables, &env.read_txn()?)?;
         let trees = Trees::open_last(dir, dimensions as usize);
         Ok(Self::opened(env, tables, dimensions, dir, state, trees))
     }
@@ -147,7 +154,7 @@ impl Vectors {
                 Ok::<_, heed::Error>(CommitOrAbort::<_, ()>::Commit(tables))
             })
             .map(|done| Tables::from(done.unwrap_commit()))?;
-        let state = Mutex::new(State::load(tables, &env.read_txn()?)?);
+        let state = State::load(tables, &env.read_txn()?)?;
         // A search that comes once scans, rather than open another environment for writing.
         Ok(Self::opened(env, tables, dimensions, dir, state, None))
     }
@@ -157,12 +164,21 @@ impl Vectors {
         tables: Tables,
         dimensions: u32,
         dir: &Path,
-        state: Mutex<State>,
+        state: State,
         trees: Option<Trees>,
     ) -> Self {
         let dimensions = dimensions as usize;
-        let trees = RwLock::new(trees.map(Arc::new));
-        Self { env, tables, dimensions, dir: dir.to_owned(), state, trees, trees_from: TREES_FROM }
+        Self {
+            env,
+            tables,
+            dimensions,
+            dir: dir.to_owned(),
+            state: RwLock::new(Arc::new(state)),
+            writing: Mutex::default(),
+            distrusted: AtomicBool::new(false),
+            trees: RwLock::new(trees.map(Arc::new)),
+            trees_from: TREES_FROM,
+        }
     }
 
     /// With trees from so many rows on.
@@ -226,39 +242,65 @@ impl Vectors {
         &self.dir
     }
 
+    fn state(&self) -> Arc<State> {
+        Arc::clone(&self.state.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn put_state(&self, state: State) {
+        *self.state.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(state);
+    }
+
+    /// Takes note that somebody met damage: it is thrown away when it is asked for next.
+    pub fn distrust(&self) {
+        self.distrusted.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether somebody met damage.
+    #[must_use]
+    pub fn is_distrusted(&self) -> bool {
+        self.distrusted.load(Ordering::Relaxed)
+    }
+
+    /// Messages of which there are bytes in the file, those taken out included.
+    #[must_use]
+    pub fn has_bytes_of(&self) -> RoaringBitmap {
+        let state = self.state();
+        &state.covered | &state.removed
+    }
+
     /// Messages that are in it, those without any passage included.
     #[must_use]
     pub fn covered(&self) -> RoaringBitmap {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).covered.clone()
+        self.state().covered.clone()
     }
 
     /// Those of them with a passage that the model refused.
     #[must_use]
     pub fn failed(&self) -> RoaringBitmap {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).failed.clone()
+        self.state().failed.clone()
     }
 
     /// Whether nothing is in it.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).covered.is_empty()
+        self.state().covered.is_empty()
     }
 
     /// How many of these messages have all their vectors.
     #[must_use]
     pub fn whole_among(&self, messages: &RoaringBitmap) -> u64 {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state();
         state.covered.intersection_len(messages) - state.failed.intersection_len(messages)
     }
 
     fn messages(&self) -> u64 {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).covered.len()
+        self.state().covered.len()
     }
 
     /// Rows written, those taken out included.
     #[must_use]
     pub fn rows(&self) -> u32 {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).rows
+        self.state().rows
     }
 
     /// Adds messages; those that are in it already are passed over. All or none.
@@ -266,8 +308,8 @@ impl Vectors {
     /// # Errors
     /// [`VectorError`]; nothing is then added.
     pub fn add(&self, messages: &[(Ordinal, Stored)]) -> Result<(), VectorError> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut next = state.clone();
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut next = self.state().as_ref().clone();
         let mut wtxn = self.env.write_txn()?;
         let mut block = Block::load(self, &wtxn, next.rows)?;
         for (ordinal, stored) in messages {
@@ -291,7 +333,7 @@ impl Vectors {
         block.store(self, &mut wtxn)?;
         next.store(self.tables, &mut wtxn)?;
         wtxn.commit()?;
-        *state = next;
+        self.put_state(next);
         Ok(())
     }
 
@@ -301,12 +343,13 @@ impl Vectors {
     /// # Errors
     /// [`VectorError`]; nothing is then taken out.
     pub fn remove(&self, ordinals: &RoaringBitmap) -> Result<(), VectorError> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let gone = &state.covered & ordinals;
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut next = self.state().as_ref().clone();
+        let gone = &next.covered & ordinals;
         if gone.is_empty() {
             return Ok(());
         }
-        let mut next = state.clone();
+        next.removed |= &gone;
         next.covered -= &gone;
         next.failed -= &gone;
         let mut wtxn = self.env.write_txn()?;
@@ -338,7 +381,7 @@ impl Vectors {
         }
         next.store(self.tables, &mut wtxn)?;
         wtxn.commit()?;
-        *state = next;
+        self.put_state(next);
         Ok(())
     }
 
@@ -420,7 +463,9 @@ impl State {
         let Some(rows) = tables.meta.get(rtxn, b"rows")? else { return Ok(Self::default()) };
         let rows = rows.try_into().map(u32::from_be_bytes);
         let bitmap = |name: &[u8]| {
-            let bytes = tables.meta.get(rtxn, name)?.unwrap_or_default();
+            let Some(bytes) = tables.meta.get(rtxn, name)? else {
+                return Ok(RoaringBitmap::new());
+            };
             RoaringBitmap::deserialize_from(bytes)
                 .map_err(|_| VectorError::Damaged("a set of messages"))
         };
@@ -428,11 +473,13 @@ impl State {
             rows: rows.map_err(|_| VectorError::Damaged("rows"))?,
             covered: bitmap(b"covered")?,
             failed: bitmap(b"failed")?,
+            removed: bitmap(b"removed")?,
         })
     }
 
     fn store(&self, tables: Tables, wtxn: &mut heed::RwTxn<'_>) -> Result<(), VectorError> {
-        for (name, messages) in [("covered", &self.covered), ("failed", &self.failed)] {
+        let Self { covered, failed, removed, .. } = self;
+        for (name, messages) in [("covered", covered), ("failed", failed), ("removed", removed)] {
             let mut bytes = Vec::with_capacity(messages.serialized_size());
             messages.serialize_into(&mut bytes)?;
             tables.meta.put(wtxn, name.as_bytes(), &bytes)?;
