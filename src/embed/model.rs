@@ -14,7 +14,7 @@ use super::profile::Profile;
 use super::query_cache::QueryCache;
 use super::remote::{Endpoint, GATE, Remote};
 use super::table::Table;
-use super::tokens::Tokens;
+use super::tokens::{Tokens, UNKNOWN};
 use super::{ModelError, Vector};
 
 /// Largest file of a model that is read, bytes.
@@ -102,7 +102,7 @@ impl Model {
             let tokens = Tokens::read(files.tokenizer, TABLE_TOKENS_MAX as usize, false)?;
             let dimensions = table.dimensions();
             fits(&tokens, table.vocabulary())?;
-            let unknown = ["[UNK]", "<unk>"].into_iter().find_map(|token| tokens.number(token));
+            let unknown = UNKNOWN.into_iter().find_map(|token| tokens.number(token));
             (Kind::Table { tokens, table, unknown }, dimensions, TABLE_TOKENS_MAX)
         };
         let mut hash = Sha256::new();
