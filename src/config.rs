@@ -168,7 +168,9 @@ fn at_once_default() -> u32 {
 
 /// Whether an address is one that can be asked.
 fn is_address(url: &str) -> bool {
-    url.starts_with("http://") || url.starts_with("https://")
+    let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
+    // A password in an address would be written down with it.
+    rest.is_some_and(|rest| !rest.split('/').next().unwrap_or_default().contains('@'))
 }
 
 impl EndpointSettings {
@@ -340,7 +342,8 @@ impl Config {
             (
                 self.embedding_endpoint.as_ref().is_none_or(EndpointSettings::is_in_range),
                 "embedding_endpoint",
-                "url http://… or https://…, model, dimensions 1 to 4096, tokens_max 64 to 32768, \
+                "url http://… or https://… without a password (that is for key_env or key_file), model, \
+                 dimensions 1 to 4096, tokens_max 64 to 32768, \
                  wait_ms 100 to 600000, requests_at_once 1 to 16, texts_per_minute and \
                  texts_per_day at least 1",
             ),

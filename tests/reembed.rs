@@ -188,6 +188,10 @@ async fn a_change_is_cancelled_and_cleared_away() {
     let nothing = postrider.prune_embeddings(true).await.expect("prunes");
     assert_eq!(nothing, Pruned::default(), "what is being filled is kept");
     assert_eq!(postrider.cancel_reembed().await.expect("cancels"), spaces(STATIC, None, None));
+    postrider.begin_reembed().await.expect("begins");
+    let nothing = postrider.prune_embeddings(true).await.expect("prunes");
+    assert_eq!(nothing, Pruned::default(), "also before its model was loaded");
+    assert_eq!(postrider.cancel_reembed().await.expect("cancels"), spaces(STATIC, None, None));
     assert_eq!(ask(&postrider).await, before);
     let pruned = postrider.prune_embeddings(false).await.expect("prunes");
     assert_eq!(pruned, Pruned { indexes: 1, messages: 10 });

@@ -125,6 +125,24 @@ async fn filters_hold_in_every_mode_and_wrong_requests_are_refused() {
         let none = ask(&postrider, &format!("{PARAPHRASE} label:nosuchlabel"), mode).await;
         assert!(none.hits.is_empty(), "{mode:?}");
     }
+    // What must not stand in a hit does not, however near it lies.
+    for (q, not) in [
+        ("heating -boiler", "boiler"),
+        ("heating -subject:boiler", "subject:boiler"),
+        ("heating -(boiler OR invoice)", "boiler OR invoice"),
+        ("heating -\"plant room\"", "\"plant room\""),
+    ] {
+        let unwanted = SearchRequest { limit: 1_000, ..request(not, Mode::Keyword) };
+        let unwanted = postrider.search("main", &unwanted).await.expect("answers").hits;
+        assert!(unwanted.len() > 1, "else this shows nothing: {not}");
+        for mode in [Mode::Keyword, Mode::Semantic, Mode::Hybrid] {
+            let wide = SearchRequest { limit: 1_000, ..request(q, mode) };
+            for hit in &postrider.search("main", &wide).await.expect("answers").hits {
+                let is_in = unwanted.iter().any(|one| one.message_id == hit.message_id);
+                assert!(!is_in, "{mode:?}: {q}: {:?}", hit.subject);
+            }
+        }
+    }
     for q in ["has:attachment", "", "-boiler"] {
         let refused = postrider.search("main", &request(q, Mode::Semantic)).await;
         assert!(matches!(refused, Err(Error::Invalid { path: "mode", .. })), "{q}: {refused:?}");

@@ -205,7 +205,11 @@ impl Error {
             Self::Projection(_) | Self::Rebuild(_) => {
                 "run `postrider rebuild --all`; mail itself is not touched".into()
             }
-            Self::Model(_) => "choose another `embedding` in the configuration".into(),
+            Self::Model(_) => {
+                "see to the model or its settings (docs/semantic.md); `embed status` tells which \
+                               models there are"
+                    .into()
+            }
             Self::Mailbox(_) | Self::Purge(_) | Self::Gone => "restart".into(),
         }
     }

@@ -88,12 +88,21 @@ pub fn add_model(config: &Config, dir: &Path, name: Option<&str>) -> Result<Mode
             message: "must be 1 to 64 of a-z A-Z 0-9 - _ . and not begin with a dot".into(),
         });
     }
+    if !dir.join("model.safetensors").exists() {
+        return Err(Error::Invalid {
+            path: "dir",
+            message: "must be a folder with model.safetensors, config.json and tokenizer.json"
+                .into(),
+        });
+    }
     check(dir)?;
     let place = models_dir(config).join(&name);
     if place.exists() {
         return Err(Error::Invalid {
             path: "name",
-            message: "is taken by another model; remove its folder or give another name".into(),
+            message:
+                "is taken by a model that is there already; remove its folder or give another name"
+                    .into(),
         });
     }
     let adding = models_dir(config).join(format!(".{name}.adding"));
@@ -119,7 +128,8 @@ pub fn add_model(config: &Config, dir: &Path, name: Option<&str>) -> Result<Mode
         std::fs::remove_dir_all(&place).map_err(io(&place))?;
     }
     let (kind, dimensions, tokens_max, digest, parity) = checked?;
-    Ok(ModelOut { name, folder: place, kind, dimensions, tokens_max, digest, parity })
+    let folder = std::path::absolute(&place).map_err(io(&place))?;
+    Ok(ModelOut { name, folder, kind, dimensions, tokens_max, digest, parity })
 }
 
 /// Models in the data directory, in order of their names; those that cannot be used are left out.

@@ -15,6 +15,7 @@ use super::query_cache::QueryCache;
 use super::remote::{Endpoint, GATE, Remote};
 use super::table::Table;
 use super::tokens::{Tokens, UNKNOWN};
+use super::weights::Weights;
 use super::{ModelError, Vector};
 
 /// Largest file of a model that is read, bytes.
@@ -93,6 +94,11 @@ impl Model {
             }
             let dimensions = shape.dimensions();
             let pooling = if advice.first_token { Pooling::First } else { Pooling::Mean };
+            let named = Weights::open(files.weights)?.unprefixed();
+            if ["classifier.weight", "classifier.out_proj.weight"].iter().any(|n| named.has(n)) {
+                let what = "it is a cross-encoder, which gives no vectors: set it as rerank_folder";
+                return Err(ModelError::File(what.into()));
+            }
             let bert = Bert::load(files.weights, shape, pooling)?;
             let tokens = Tokens::read(files.tokenizer, tokens_max as usize, true)?;
             fits(&tokens, bert.vocabulary())?;

@@ -94,6 +94,7 @@ pub fn search(
     let hits = hydrate(view, owner, request, &plan, found.ranked)?;
     let mut notes = plan.notes;
     if let (Mode::Semantic, Some(state)) = (request.mode, &found.semantic)
+        && !state.degraded
         && state.coverage < 0.9995
     {
         let percent = (state.coverage * 1_000.0).round() / 10.0;
@@ -101,6 +102,16 @@ pub fn search(
             "{percent} % of the messages have vectors; `postrider embed run`, or a server, gives \
              them to the others"
         ));
+    }
+    if let Some(state) = found.semantic.as_ref().filter(|state| state.degraded) {
+        notes.push(format!(
+            "the model {} does not answer, so these were found by their words alone; \
+             `postrider embed run` tells why",
+            state.model
+        ));
+    }
+    if let Some(state) = found.rerank.as_ref().filter(|state| state.degraded) {
+        notes.push(format!("the reranker {} does not answer: it has ranked nothing", state.model));
     }
     Ok(SearchResponse {
         query: QueryEcho { parsed, mode: found.mode, sort },
@@ -171,7 +182,8 @@ impl Asked<'_> {
             return refused("must not be `semantic` with an order by date");
         }
         let depth = self.aids.fusion.near_max.max(self.limit);
-        let near = self.aids.meaning.near(&view.catalog, self.meant, &plan.filter, depth)?;
+        let reachable = plan.reachable(view)?;
+        let near = self.aids.meaning.near(&view.catalog, self.meant, &reachable, depth)?;
         // What was asked just now counts for the capability too.
         let mut semantic = self.aids.meaning.state(&view.catalog)?;
         let Some(near) = near else {
@@ -191,7 +203,8 @@ impl Asked<'_> {
     fn by_both(&self, view: &View, plan: &Plan, rerank: bool) -> Result<Found, SearchError> {
         let Aids { meaning, judge, fusion } = self.aids;
         let depth = fusion.near_max.max(self.limit);
-        let near = meaning.near(&view.catalog, self.meant, &plan.filter, depth)?;
+        let reachable = plan.reachable(view)?;
+        let near = meaning.near(&view.catalog, self.meant, &reachable, depth)?;
         let mut semantic = meaning.state(&view.catalog)?;
         let near = match near {
             Some(near) if !near.is_empty() => near,

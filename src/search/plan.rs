@@ -27,6 +27,8 @@ pub(super) struct Plan {
     pub(super) text: Option<TextQuery>,
     /// Messages that may be hits.
     pub(super) filter: Arc<RoaringBitmap>,
+    /// Words that must not stand in a hit, where `text` sees to it.
+    pub(super) excluded: Vec<TextQuery>,
     /// Positive words and phrases in the query's order, for snippets.
     pub(super) patterns: Vec<Pattern>,
     /// What was left out and why.
@@ -67,7 +69,7 @@ pub(super) fn compile(
     let mut compiler = Compiler { view, languages, notes: Vec::new() };
     let mut filter = shown;
     let mut scored = Vec::new();
-    let mut unwanted = Vec::new();
+    let (mut unwanted, mut excluded): (Vec<TextQuery>, Vec<TextQuery>) = Default::default();
     let mut left_out = 0;
     for conjunct in query.conjuncts() {
         let Some(conjunct) = compiler.prune(conjunct) else {
@@ -95,10 +97,23 @@ pub(super) fn compile(
         }
         None
     } else {
+        // Nearness knows nothing of words: what must not stand in a hit is taken from it.
+        excluded.extend(unwanted.iter().cloned());
         Some(TextQuery::all_of(scored, unwanted))
     };
     let patterns = positive_text(query).into_iter().filter_map(pattern).collect();
-    Ok(Plan { text, filter: Arc::new(filter), patterns, notes: compiler.notes })
+    Ok(Plan { text, filter: Arc::new(filter), excluded, patterns, notes: compiler.notes })
+}
+
+impl Plan {
+    /// Messages that a search by meaning may find.
+    pub(super) fn reachable(&self, view: &View) -> Result<RoaringBitmap, SearchError> {
+        let mut reachable = self.filter.as_ref().clone();
+        for text in &self.excluded {
+            reachable -= view.text.all(text)?;
+        }
+        Ok(reachable)
+    }
 }
 
 impl Compiler<'_> {

@@ -94,7 +94,10 @@ impl Postrider {
         if self.inner.semantic.is_off() {
             return Err(Error::Invalid {
                 path: "embedding",
-                message: "is `off` in the configuration; set it to minilm-l6 or static-128".into(),
+                message:
+                    "is `off` in the configuration; set it to minilm-l6, static-128, folder or \
+                          endpoint"
+                        .into(),
             });
         }
         let mut outcome = Embedded { mailbox: identity.name.clone(), ..Embedded::default() };
@@ -110,6 +113,11 @@ impl Postrider {
         let inner = Arc::clone(&self.inner);
         let written = move || inner.semantic.written(&inner.config, &inner.log);
         let (spaces, mut fault) = blocking(written).await??;
+        if let (Some(error), false) = (&fault, spaces.is_empty()) {
+            // What served cannot be had any more: what is to serve next is filled all the same.
+            tracing::warn!("one of two models cannot be loaded: {error}");
+            fault = None;
+        }
         let mut left = options.limit.unwrap_or(u64::MAX);
         for space in spaces {
             if options.gated && self.inner.semantic.is_resting(&space) {

@@ -76,7 +76,7 @@ impl Postrider {
                     status.embedded = eligible.intersection_len(&covered) - status.failed;
                     status.pending = (&eligible - &covered).len();
                     status.deleting = covered.intersection_len(&never);
-                    status.passages = u64::from(index.rows());
+                    status.passages = u64::from(index.passages());
                     status.index_bytes = disk_bytes(index.dir());
                 }
                 Ok::<_, Error>(status)

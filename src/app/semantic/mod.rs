@@ -380,7 +380,11 @@ pub(super) fn closed(
 
 fn closed_meaning(semantic: &Semantic, dir: &Path) -> Meaning {
     let wanted = || semantic.wanted.as_ref().map_or_else(String::new, Choice::name);
-    let spaces = semantic.spaces();
+    let mut spaces = semantic.spaces().as_ref().clone();
+    if let Some(wanted) = &semantic.wanted {
+        // The address that is set now, not the one that was.
+        spaces.take_way(wanted);
+    }
     let Some(active) = &spaces.active else { return Meaning::Empty(wanted()) };
     let name = active.model.name();
     let index = active.vectors.and_then(|shape| indexes::read_only(dir, shape));

@@ -184,7 +184,7 @@ impl Postrider {
         if !cancelled.await?? {
             return Err(Error::Invalid {
                 path: "embed",
-                message: "no model is being changed; nothing to cancel".into(),
+                message: "has nothing to cancel: no model is being changed".into(),
             });
         }
         Ok(self.spaces())
@@ -202,7 +202,7 @@ impl Postrider {
         if !back.await?? {
             return Err(Error::Invalid {
                 path: "embed",
-                message: "no model served before; nothing to go back to".into(),
+                message: "has nothing to go back to: no model served before".into(),
             });
         }
         Ok(self.spaces())
@@ -218,6 +218,11 @@ impl Postrider {
         self.forget_complete();
         let inner = Arc::clone(&self.inner);
         let given_up = blocking(move || {
+            // What is being filled is known by its model alone until that was loaded.
+            let (_, fault) = inner.semantic.written(&inner.config, &inner.log)?;
+            if let (Some(fault), false) = (fault, inner.semantic.is_off()) {
+                return Err(fault);
+            }
             inner.semantic.change(&inner.config, |spaces| {
                 if superseded {
                     spaces.superseded = None;

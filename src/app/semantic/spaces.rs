@@ -82,9 +82,17 @@ fn path(data_dir: &Path) -> PathBuf {
 impl Spaces {
     /// What the file says; nothing when there is none or it is not understood.
     pub(super) fn load(data_dir: &Path) -> Self {
-        let read = std::fs::read(path(data_dir)).ok();
+        let path = path(data_dir);
+        if !path.exists() {
+            return Self::default();
+        }
+        // Anything but a file could keep a reader waiting for ever.
+        let read = if path.is_file() { std::fs::read(&path).ok() } else { None };
         let spaces = read.and_then(|bytes| serde_json::from_slice::<Self>(&bytes).ok());
-        spaces.filter(|spaces| spaces.format == FORMAT).unwrap_or_default()
+        spaces.filter(|spaces| spaces.format == FORMAT).unwrap_or_else(|| {
+            tracing::warn!("spaces.json is not understood: the model of the settings serves");
+            Self::default()
+        })
     }
 
     /// Replaces the file; after a crash it holds the old or the new.
@@ -104,18 +112,22 @@ impl Spaces {
         wanted: &Choice,
         has_vectors: impl FnOnce(Fingerprint) -> bool,
     ) {
-        for space in [&mut self.active, &mut self.building, &mut self.superseded] {
-            // The same space by another way: that way is taken from now on.
-            if let Some(space) = space.as_mut().filter(|s| s.model.is_same_space(wanted)) {
-                space.model = wanted.clone();
-            }
-        }
+        self.take_way(wanted);
         if self.declared.as_ref().is_some_and(|known| known.is_same_space(wanted)) {
             self.declared = Some(wanted.clone());
             return;
         }
         self.declared = Some(wanted.clone());
         self.begin(wanted, has_vectors);
+    }
+
+    /// The same space by another way, such as another address: that way is taken from now on.
+    pub(super) fn take_way(&mut self, wanted: &Choice) {
+        for space in [&mut self.active, &mut self.building, &mut self.superseded] {
+            if let Some(space) = space.as_mut().filter(|s| s.model.is_same_space(wanted)) {
+                space.model = wanted.clone();
+            }
+        }
     }
 
     /// Begins to fill the space of a model, or stops filling another when that model serves.

@@ -18,6 +18,12 @@ use super::{TextReader, stem};
 #[derive(Debug)]
 pub struct TextQuery(Box<dyn Query>);
 
+impl Clone for TextQuery {
+    fn clone(&self) -> Self {
+        Self(self.0.box_clone())
+    }
+}
+
 impl TextQuery {
     pub(super) fn inner(&self) -> &dyn Query {
         self.0.as_ref()

@@ -16,6 +16,7 @@
 mod nearest;
 mod rows;
 mod scan;
+mod state;
 mod stored;
 mod trees;
 
@@ -30,6 +31,7 @@ use roaring::RoaringBitmap;
 
 pub use self::nearest::Near;
 use self::rows::{NOBODY, PLACE_BYTES, Place};
+use self::state::State;
 pub use self::stored::Stored;
 use self::trees::Trees;
 use crate::ids::Ordinal;
@@ -92,16 +94,6 @@ pub struct Vectors {
     /// What finds the nearest of very many rows; none below [`TREES_FROM`].
     trees: RwLock<Option<Arc<Trees>>>,
     trees_from: u32,
-}
-
-#[derive(Debug, Clone, Default)]
-struct State {
-    rows: u32,
-    covered: RoaringBitmap,
-    /// Those of them with a passage that the model refused.
-    failed: RoaringBitmap,
-    /// Messages that were taken out: their bytes are still in the file.
-    removed: RoaringBitmap,
 }
 
 impl Vectors {
@@ -297,6 +289,13 @@ impl Vectors {
         self.state().covered.len()
     }
 
+    /// Passages in it.
+    #[must_use]
+    pub fn passages(&self) -> u32 {
+        let state = self.state();
+        state.rows - state.dead.min(state.rows)
+    }
+
     /// Rows written, those taken out included.
     #[must_use]
     pub fn rows(&self) -> u32 {
@@ -369,6 +368,7 @@ impl Vectors {
             }
         }
         for (key, places, rows) in blocks {
+            next.dead += rows.len() as u32;
             self.tables.places.put(&mut wtxn, &key, &places)?;
             let mut bytes =
                 self.tables.bytes.get(&wtxn, &key)?.ok_or(VectorError::Damaged("block"))?.to_vec();
@@ -455,36 +455,6 @@ impl Block {
             index.tables.places.put(wtxn, &key, &self.places)?;
         }
         Ok(())
-    }
-}
-
-impl State {
-    fn load(tables: Tables, rtxn: &RoTxn<'_, WithoutTls>) -> Result<Self, VectorError> {
-        let Some(rows) = tables.meta.get(rtxn, b"rows")? else { return Ok(Self::default()) };
-        let rows = rows.try_into().map(u32::from_be_bytes);
-        let bitmap = |name: &[u8]| {
-            let Some(bytes) = tables.meta.get(rtxn, name)? else {
-                return Ok(RoaringBitmap::new());
-            };
-            RoaringBitmap::deserialize_from(bytes)
-                .map_err(|_| VectorError::Damaged("a set of messages"))
-        };
-        Ok(Self {
-            rows: rows.map_err(|_| VectorError::Damaged("rows"))?,
-            covered: bitmap(b"covered")?,
-            failed: bitmap(b"failed")?,
-            removed: bitmap(b"removed")?,
-        })
-    }
-
-    fn store(&self, tables: Tables, wtxn: &mut heed::RwTxn<'_>) -> Result<(), VectorError> {
-        let Self { covered, failed, removed, .. } = self;
-        for (name, messages) in [("covered", covered), ("failed", failed), ("removed", removed)] {
-            let mut bytes = Vec::with_capacity(messages.serialized_size());
-            messages.serialize_into(&mut bytes)?;
-            tables.meta.put(wtxn, name.as_bytes(), &bytes)?;
-        }
-        Ok(tables.meta.put(wtxn, b"rows", &self.rows.to_be_bytes())?)
     }
 }
 
