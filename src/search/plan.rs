@@ -107,12 +107,15 @@ pub(super) fn compile(
 
 impl Plan {
     /// Messages that a search by meaning may find.
-    pub(super) fn reachable(&self, view: &View) -> Result<RoaringBitmap, SearchError> {
+    pub(super) fn reachable(&self, view: &View) -> Result<Arc<RoaringBitmap>, SearchError> {
+        if self.excluded.is_empty() {
+            return Ok(Arc::clone(&self.filter));
+        }
         let mut reachable = self.filter.as_ref().clone();
         for text in &self.excluded {
             reachable -= view.text.all(text)?;
         }
-        Ok(reachable)
+        Ok(Arc::new(reachable))
     }
 }
 

@@ -1,5 +1,6 @@
 //! The half of a search that goes by meaning: what it needs, and which messages lie near.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use roaring::RoaringBitmap;
@@ -54,6 +55,12 @@ pub struct Never {
 }
 
 impl Never {
+    /// Whether it is about nothing at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.folders.is_empty() && self.labels.is_empty() && self.threads.is_empty()
+    }
+
     /// The messages it is about.
     ///
     /// # Errors
@@ -155,8 +162,12 @@ impl Meaning {
                     Err(_) => return Ok(None),
                 };
                 // What was given to a model before it was forbidden to.
-                let candidates = candidates - never.messages(catalog)?;
-                match index.nearest(&query, &candidates, limit) {
+                let allowed = if never.is_empty() {
+                    Cow::Borrowed(candidates)
+                } else {
+                    Cow::Owned(candidates - never.messages(catalog)?)
+                };
+                match index.nearest(&query, &allowed, limit) {
                     Ok(found) => Ok(Some(found)),
                     Err(error) => {
                         tracing::warn!("vectors are damaged and begin anew: {error}");
