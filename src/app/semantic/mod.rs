@@ -133,6 +133,10 @@ impl Semantic {
         if changed != **spaces {
             let dir = &config.data_dir;
             changed.save(dir).map_err(|source| Error::Io { path: dir.clone(), source })?;
+            if !changed.has_roles_of(&spaces) {
+                // What was seen complete says nothing of what is being filled now.
+                *lock(&self.complete) = reembed::Complete::default();
+            }
             *spaces = Arc::new(changed);
         }
         Ok(outcome)

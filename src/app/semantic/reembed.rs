@@ -156,7 +156,6 @@ impl Postrider {
                     .into(),
             });
         };
-        self.forget_complete();
         let inner = Arc::clone(&self.inner);
         blocking(move || {
             let kept = inner.log.spaces()?;
@@ -168,17 +167,11 @@ impl Postrider {
         Ok(self.spaces())
     }
 
-    /// What was seen complete says nothing any more: spaces changed.
-    fn forget_complete(&self) {
-        *lock(&self.inner.semantic.complete) = Complete::default();
-    }
-
     /// Stops filling a space; what served goes on to serve. What was computed stays in the log.
     ///
     /// # Errors
     /// [`Error::Invalid`] when none is being filled; otherwise what the stores say.
     pub async fn cancel_reembed(&self) -> Result<SpacesOut, Error> {
-        self.forget_complete();
         let inner = Arc::clone(&self.inner);
         let cancelled = blocking(move || inner.semantic.change(&inner.config, Spaces::cancel));
         if !cancelled.await?? {
@@ -196,7 +189,6 @@ impl Postrider {
     /// # Errors
     /// [`Error::Invalid`] when nothing is kept; otherwise what the stores say.
     pub async fn roll_back_reembed(&self) -> Result<SpacesOut, Error> {
-        self.forget_complete();
         let inner = Arc::clone(&self.inner);
         let back = blocking(move || inner.semantic.change(&inner.config, Spaces::roll_back));
         if !back.await?? {
@@ -215,7 +207,6 @@ impl Postrider {
     /// What the stores say.
     pub async fn prune_embeddings(&self, superseded: bool) -> Result<Pruned, Error> {
         let _at_work = self.inner.purges.at_work().await;
-        self.forget_complete();
         let inner = Arc::clone(&self.inner);
         let given_up = blocking(move || {
             // What is being filled is known by its model alone until that was loaded.

@@ -195,6 +195,13 @@ impl Spaces {
         }
     }
 
+    /// Whether the same models serve and are being filled.
+    pub(super) fn has_roles_of(&self, other: &Self) -> bool {
+        let model = |space: &Option<Space>| space.as_ref().map(|space| space.model.clone());
+        model(&self.active) == model(&other.active)
+            && model(&self.building) == model(&other.building)
+    }
+
     /// Spaces that are written: what serves first.
     pub(super) fn written(&self) -> impl Iterator<Item = &Space> {
         [&self.active, &self.building].into_iter().flatten()
@@ -247,6 +254,11 @@ mod tests {
         spaces.resolve(&choice("b"), shape(2));
         assert_eq!(names(&spaces), [some("a"), some("b"), None]);
         assert_eq!(spaces.kept(), [shape(1), shape(2)]);
+        let mut later = spaces.clone();
+        later.refer(shape(2), &[0.5]);
+        assert!(later.has_roles_of(&spaces) && later != spaces);
+        later.cancel();
+        assert!(!later.has_roles_of(&spaces));
         spaces.swap();
         assert_eq!(names(&spaces), [some("b"), None, some("a")]);
         spaces.swap();
