@@ -5,14 +5,17 @@
 //! [`postrider::crash_point::EMBEDDING`]. `POSTRIDER_REEMBED_KILLS` sets how often one is killed at
 //! a random moment besides.
 
+#[path = "world/models.rs"]
+mod models;
 mod world;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use models::other_model;
 use postrider::app::{EmbedOptions, Embedded, ImportOptions, Postrider};
 use postrider::config::{Config, Embedding};
 use postrider::crash_point;
@@ -22,26 +25,11 @@ use world::{SAMPLES_DISTINCT, SAMPLES_READ, World, letter, samples};
 
 const CHILD: &str = "POSTRIDER_REEMBED_CHILD";
 
-/// A copy of the static model with a prefix of its own: another space, and as fast.
-fn model(dir: &Path) -> PathBuf {
-    let dir = dir.with_file_name("other-model");
-    if !dir.exists() {
-        std::fs::create_dir_all(&dir).expect("made");
-        let assets = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("assets/static-128-int8");
-        for name in ["model.safetensors", "config.json", "tokenizer.json"] {
-            std::fs::copy(assets.join(name), dir.join(name)).expect("copied");
-        }
-        let prompts = r#"{"prompts": {"query": "a letter about ", "passage": "a letter: "}}"#;
-        std::fs::write(dir.join("config_sentence_transformers.json"), prompts).expect("written");
-    }
-    dir
-}
-
 async fn open(dir: &Path, embedding: Embedding) -> Postrider {
     let config = Config {
         data_dir: dir.to_owned(),
         embedding,
-        embedding_folder: Some(model(dir)),
+        embedding_folder: Some(other_model(dir)),
         ..Config::default()
     };
     Postrider::open(config).await.expect("opens")

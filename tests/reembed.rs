@@ -1,11 +1,13 @@
 //! A change of the model: the old one answers until the new one is complete, then the new one at
 //! once; going back, giving up, clearing away, erasing meanwhile.
 
+#[path = "world/models.rs"]
+mod models;
 mod world;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
+use models::other_model;
 use postrider::app::{
     EmbedOptions, EmbedStatus, EraseRequest, Error, ImportOptions, Postrider, Pruned, Selection,
     SpacesOut,
@@ -25,24 +27,9 @@ fn config(world: &World, embedding: Embedding) -> Config {
         data_dir: world.data_dir(),
         time_zone,
         embedding,
-        embedding_folder: Some(other_model(world)),
+        embedding_folder: Some(other_model(&world.data_dir())),
         ..Config::default()
     }
-}
-
-/// The static model in a folder, with a prefix: another space, and as fast.
-fn other_model(world: &World) -> PathBuf {
-    let dir = world.data_dir().with_file_name("other-model");
-    if !dir.exists() {
-        std::fs::create_dir_all(&dir).expect("made");
-        let assets = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("assets/static-128-int8");
-        for name in ["model.safetensors", "config.json", "tokenizer.json"] {
-            std::fs::copy(assets.join(name), dir.join(name)).expect("copied");
-        }
-        let prompts = r#"{"prompts": {"query": "a letter about ", "passage": "a letter: "}}"#;
-        std::fs::write(dir.join("config_sentence_transformers.json"), prompts).expect("written");
-    }
-    dir
 }
 
 async fn open(world: &World, embedding: Embedding) -> Postrider {
@@ -248,7 +235,7 @@ async fn a_model_that_was_replaced_in_its_folder_is_another_space() {
     let before = ask(&postrider).await;
     postrider.close().await;
     let prompts = r#"{"prompts": {"query": "quite another question: "}}"#;
-    let file = other_model(&world).join("config_sentence_transformers.json");
+    let file = other_model(&world.data_dir()).join("config_sentence_transformers.json");
     std::fs::write(file, prompts).expect("written");
     let postrider = open(&world, Embedding::Folder).await;
     let words = ask(&postrider).await;
