@@ -172,15 +172,7 @@ impl Postrider {
     /// # Errors
     /// [`Error::Invalid`] when none is being filled; otherwise what the stores say.
     pub async fn cancel_reembed(&self) -> Result<SpacesOut, Error> {
-        let inner = Arc::clone(&self.inner);
-        let cancelled = blocking(move || inner.semantic.change(&inner.config, Spaces::cancel));
-        if !cancelled.await?? {
-            return Err(Error::Invalid {
-                path: "embed",
-                message: "has nothing to cancel: no model is being changed".into(),
-            });
-        }
-        Ok(self.spaces())
+        self.change_spaces(Spaces::cancel, "has nothing to cancel: no model is being changed").await
     }
 
     /// Lets the model serve again that served before the last swap. Mail that came since gets its
@@ -189,13 +181,20 @@ impl Postrider {
     /// # Errors
     /// [`Error::Invalid`] when nothing is kept; otherwise what the stores say.
     pub async fn roll_back_reembed(&self) -> Result<SpacesOut, Error> {
+        let nothing = "has nothing to go back to: no model served before";
+        self.change_spaces(Spaces::roll_back, nothing).await
+    }
+
+    /// A change that is refused when it has nothing to change.
+    async fn change_spaces(
+        &self,
+        change: fn(&mut Spaces) -> bool,
+        nothing: &str,
+    ) -> Result<SpacesOut, Error> {
         let inner = Arc::clone(&self.inner);
-        let back = blocking(move || inner.semantic.change(&inner.config, Spaces::roll_back));
-        if !back.await?? {
-            return Err(Error::Invalid {
-                path: "embed",
-                message: "has nothing to go back to: no model served before".into(),
-            });
+        let changed = blocking(move || inner.semantic.change(&inner.config, change));
+        if !changed.await?? {
+            return Err(Error::Invalid { path: "embed", message: nothing.into() });
         }
         Ok(self.spaces())
     }
